@@ -189,9 +189,9 @@ def test_voyages_third_generation_works(voyage: Service) -> None:
 )
 def test_keys_of_atlas_are_used_at_mongodb(key: str, address: str) -> None:
     """The beginning of a key says where it is known; an address of one's own counts more."""
-    service: Any = None
-    assert VoyageProvider(service, "", "m").address(key) == address
-    assert VoyageProvider(service, "http://own", "m").address(key) == "http://own"
+    facts: dict[str, Any] = dict.fromkeys(VoyageProvider.__struct_fields__)
+    assert VoyageProvider(**facts | {"base_url": ""}).address(key) == address
+    assert VoyageProvider(**facts | {"base_url": "http://own"}).address(key) == "http://own"
 
 
 def test_openai_gets_what_is_configured(openai: Service) -> None:

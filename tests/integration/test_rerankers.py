@@ -153,7 +153,7 @@ def test_a_key_goes_to_its_own_service_alone(
 def test_a_key_of_atlas_is_for_mongodb(key: str, address: str) -> None:
     """Voyage's rerankers are used at MongoDB with its keys, as its embedders are."""
     made = make_voyage_reranker(model="", timeout_s=1.0, threads=None)
-    assert made._client._connection.address(key) == address
+    assert made._client._service.address(key) == address
     assert made.model == "rerank-2.5-lite"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mdvec.embedding.interface import RerankerFactory
-from mdvec.embedding.remote.provider import ApiKey, Connection, Endpoint, RerankServiceSettings
+from mdvec.embedding.remote.provider import ApiKey, RerankServiceSettings, Service
 from mdvec.embedding.remote.remote_reranker import RemoteReranker
 from mdvec.errors import ConfigError
 from mdvec.settings import declares
@@ -46,17 +46,16 @@ def _service(
             raise ConfigError(msg, hint=f"Give the name that the server uses: {provider}:MODEL.")
         variables = (chosen.api_key_env or variable,) if chosen.api_key_env or is_own else ()
         key = ApiKey(name if is_own else f"the server at {urlsplit(base_url).netloc}", variables)
-        endpoint = Endpoint(
+        service = Service(
             provider=provider,
             key=key,
             model=chosen_model,
+            base_url=base_url,
             known_models=known_models if is_own else (),
             stage="rerank",
         )
         options = more if only_model else {"model": chosen_model, **more}
-        return RemoteReranker(
-            Connection(endpoint, base_url), timeout_s=timeout_s, texts_field=texts_field, options=options
-        )
+        return RemoteReranker(service, timeout_s=timeout_s, texts_field=texts_field, options=options)
 
     return make
 

@@ -12,10 +12,8 @@ from msgspec import Struct
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
-    Limits,
     Provider,
     Request,
-    Service,
     ServiceSettings,
     usable,
 )
@@ -66,7 +64,7 @@ class _Response(msgspec.Struct, frozen=True):
     embeddings: list[_Embedding]
 
 
-class GeminiProvider(Provider, frozen=True):
+class GeminiProvider(Provider, frozen=True, kw_only=True):
     """Speaks ``batchEmbedContents``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
@@ -88,11 +86,11 @@ class GeminiProvider(Provider, frozen=True):
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return a request for each text: several texts in one would get one vector."""
         requests = [self._text_request(window, role, dimension) for window in windows]
-        return Request(f"models/{self.service.model}:batchEmbedContents", {"requests": requests})
+        return Request(f"models/{self.model}:batchEmbedContents", {"requests": requests})
 
     def parse_response(self, body: object, count: int) -> Sequence[RawVector]:  # noqa: ARG002 - the port's
         """Return the vectors, which come in the order of the requests."""
-        return [item.values for item in parse_as(body, _Response, self.service.name).embeddings]
+        return [item.values for item in parse_as(body, _Response, self.name).embeddings]
 
     def retry_after(self, response: Response) -> float | None:
         """Return infinity for a daily quota: the service names seconds, but would refuse again."""
@@ -112,7 +110,7 @@ class GeminiProvider(Provider, frozen=True):
             text = f"task: search result | query: {text}"
         else:
             text = f"title: {window.title or 'none'} | text: {text}"
-        return {"model": f"models/{self.service.model}", "content": {"parts": [{"text": text}]}, **options}
+        return {"model": f"models/{self.model}", "content": {"parts": [{"text": text}]}, **options}
 
 
 @declares(ServiceSettings)
@@ -140,13 +138,16 @@ def make_gemini(
     facts = _MODELS.get(name, _MODELS["gemini-embedding-2"])
     chosen = ServiceSettings(**settings)
     variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES
-    service = Service(
+    provider = GeminiProvider(
         provider="gemini",
         key=ApiKey("Gemini", variables, obtain="https://aistudio.google.com/apikey has it"),
         model=name,
-        dimension=length,
-        limits=Limits(usable(facts.text_tokens, taken=_TITLE_TOKENS), _BATCH_TEXTS, _BATCH_TOKENS),
+        base_url=chosen.base_url or _ADDRESS,
         known_models=tuple(_MODELS),
+        dimension=length,
+        text_tokens=usable(facts.text_tokens, taken=_TITLE_TOKENS),
+        batch_texts=_BATCH_TEXTS,
+        batch_tokens=_BATCH_TOKENS,
+        has_task_types=facts.has_task_types,
     )
-    provider = GeminiProvider(service, chosen.base_url or _ADDRESS, facts.has_task_types)
     return RemoteEmbedder(provider, chosen)

@@ -15,10 +15,8 @@ from mdvec.embedding.interface import EmbedderFactory, Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
     DimensionParameter,
-    Limits,
     Provider,
     Request,
-    Service,
     ServiceSettings,
     usable,
 )
@@ -90,7 +88,7 @@ class Preparation(Struct, frozen=True):
         return f"{_UNPREPARED}-{hashlib.blake2b(json.dumps(parts).encode(), digest_size=4).hexdigest()}"
 
 
-class OpenAiProvider(Provider, frozen=True):
+class OpenAiProvider(Provider, frozen=True, kw_only=True):
     """Speaks ``/embeddings``; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Attributes:
@@ -103,7 +101,7 @@ class OpenAiProvider(Provider, frozen=True):
         """Return one request for all texts, each with its prefix."""
         prefix = self.preparation.prefixes[role]
         body: dict[str, object] = {
-            "model": self.service.model,
+            "model": self.model,
             "input": [prefix + window.text for window in windows],
             "encoding_format": "float",
         }
@@ -182,7 +180,7 @@ def make_openai(
     taken = max(estimate_token_count(prefix) for prefix in (chosen.query_prefix, chosen.document_prefix))
     # Servers other than OpenAI get only a key that is named for them.
     variables = (chosen.api_key_env,) if chosen.api_key_env else _VARIABLES if is_openai else ()
-    service = Service(
+    service = OpenAiProvider(
         provider=provider,
         key=ApiKey(
             _service_at(base_url),
@@ -190,18 +188,18 @@ def make_openai(
             obtain="https://platform.openai.com/api-keys has it" if is_openai else "",
         ),
         model=name,
-        dimension=dimension or facts.dimension,
-        limits=Limits(
-            usable(chosen.max_tokens or facts.text_tokens, taken=taken),
-            chosen.batch_size,
-            chosen.batch_tokens,
-        ),
+        base_url=base_url,
         known_models=tuple(_MODELS),
+        dimension=dimension or facts.dimension,
+        text_tokens=usable(chosen.max_tokens or facts.text_tokens, taken=taken),
+        batch_texts=chosen.batch_size,
+        batch_tokens=chosen.batch_tokens,
         dimension_parameter=_dimension_parameter(facts, dimension, chosen.send_dimensions),
         revision=preparation.revision,
         warnings=_prefix_warnings(provider, name, preparation),
+        preparation=preparation,
     )
-    return RemoteEmbedder(OpenAiProvider(service, base_url, preparation), chosen)
+    return RemoteEmbedder(service, chosen)
 
 
 def _server(provider: str, address: str) -> EmbedderFactory:

@@ -10,10 +10,7 @@ from msgspec import Struct
 from mdvec.embedding.interface import Role, Runtime
 from mdvec.embedding.remote.provider import (
     ApiKey,
-    Connection,
     DimensionParameter,
-    Endpoint,
-    Limits,
     Provider,
     Request,
     RerankServiceSettings,
@@ -75,7 +72,7 @@ _MODELS = {
 _UNKNOWN = _Model(120_000)
 
 
-class VoyageProvider(Provider, frozen=True):
+class VoyageProvider(Provider, frozen=True, kw_only=True):
     """Speaks ``/embeddings`` with input types; see :class:`mdvec.embedding.remote.provider.Provider`.
 
     Without an address, the key decides.
@@ -94,7 +91,7 @@ class VoyageProvider(Provider, frozen=True):
         """Return one request for all texts, with their role."""
         body: dict[str, object] = {
             "input": [window.text for window in windows],
-            "model": self.query_model if role is Role.QUERY else self.service.model,
+            "model": self.query_model if role is Role.QUERY else self.model,
             "input_type": role.value,
             "truncation": True,  # windows are far below the limit; a longer one is not refused
             "encoding_format": "base64",
@@ -144,17 +141,20 @@ def make_voyage(
         msg = f"{questions} cannot find what {name} has embedded: their vectors cannot be compared"
         raise ConfigError(msg, hint="Leave out query_model, or use models that are both of voyage-4.")
     has_choice = len(facts.dimensions) > 1
-    service = Service(
+    service = VoyageProvider(
         provider="voyage",
         key=_key_in(chosen.api_key_env),
         model=name,
-        dimension=length,
-        # The service counts the tokens of a request, here they are estimated.
-        limits=Limits(usable(_TEXT_TOKENS), _BATCH_TEXTS, usable(facts.batch_tokens)),
+        base_url=chosen.base_url or "",
         known_models=tuple(_MODELS),
+        dimension=length,
+        text_tokens=usable(_TEXT_TOKENS),
+        batch_texts=_BATCH_TEXTS,
+        batch_tokens=usable(facts.batch_tokens),  # the service counts them, here they are estimated
         dimension_parameter=DimensionParameter.ALWAYS if has_choice else DimensionParameter.NEVER,
+        query_model=questions,
     )
-    return RemoteEmbedder(VoyageProvider(service, chosen.base_url or "", questions), chosen)
+    return RemoteEmbedder(service, chosen)
 
 
 @declares(RerankServiceSettings)
@@ -171,13 +171,18 @@ def make_voyage_reranker(
     """
     chosen = RerankServiceSettings(**settings)
     name = model or _RERANKERS[0]
-    key = _key_in(chosen.api_key_env)
-    endpoint = Endpoint(provider="voyage", key=key, model=name, known_models=_RERANKERS, stage="rerank")
-    connection = _RerankConnection(endpoint, chosen.address(""))
-    return RemoteReranker(connection, timeout_s=timeout_s, options={"model": name})
+    service = _RerankService(
+        provider="voyage",
+        key=_key_in(chosen.api_key_env),
+        model=name,
+        base_url=chosen.address(""),
+        known_models=_RERANKERS,
+        stage="rerank",
+    )
+    return RemoteReranker(service, timeout_s=timeout_s, options={"model": name})
 
 
-class _RerankConnection(Connection, frozen=True):
+class _RerankService(Service, frozen=True):
     """Without an address, the key decides."""
 
     def address(self, key: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from mdvec.embedding.remote.provider import Endpoint
+from mdvec.embedding.remote.provider import Service
 from mdvec.embedding.windows import Window
 from mdvec.errors import (
     EmbedderBusyError,
@@ -40,7 +40,7 @@ def too_long(error: ServiceError, window: Window) -> EmbeddingError:
     return EmbeddingError(msg, hint="Make chunks smaller: 'mdvec import --chunk-size N'.")
 
 
-def as_embedding_error(error: ServiceError, service: Endpoint, offered: Sequence[str]) -> EmbeddingError:
+def as_embedding_error(error: ServiceError, service: Service, offered: Sequence[str]) -> EmbeddingError:
     """Return an error of the service in terms of embedding; ``offered`` are the models that it lists."""
     message = str(error)
     if error.retry:
@@ -60,7 +60,7 @@ def as_embedding_error(error: ServiceError, service: Endpoint, offered: Sequence
     return EmbeddingError(message, hint=hint)
 
 
-def _model_hint(service: Endpoint, offered: Sequence[str]) -> str:
+def _model_hint(service: Service, offered: Sequence[str]) -> str:
     if offered:
         return f"It has no model {service.model!r}, but these: {', '.join(offered)}."
     known = f" (known: {', '.join(service.known_models)})" if service.known_models else ""

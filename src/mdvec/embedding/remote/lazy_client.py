@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from mdvec.embedding.remote.provider import Connection
+from mdvec.embedding.remote.provider import Service
 from mdvec.net.response import RetryPolicy
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class LazyClient:
     """Reads the key and opens the client of a service at the first request. Threads may share it."""
 
-    def __init__(self, connection: Connection, *, timeout_s: float, retry: RetryPolicy) -> None:
-        self._connection = connection
+    def __init__(self, service: Service, *, timeout_s: float, retry: RetryPolicy) -> None:
+        self._service = service
         self._timeout_s = timeout_s
         self._retry = retry
         self._opening = threading.Lock()
@@ -33,16 +33,16 @@ class LazyClient:
 
         with self._opening:
             if self._client is None:
-                service = self._connection.service
+                service = self._service
                 if (problem := service.key.problem) is not None:
                     raise problem
                 key = service.key.value
                 self._client = HttpClient(
-                    self._connection.address(key),
+                    service.address(key),
                     service=service.name,
-                    headers=self._connection.headers(key),
+                    headers=service.headers(key),
                     timeout_s=self._timeout_s,
                     retry=self._retry,
-                    retry_after=self._connection.retry_after,
+                    retry_after=service.retry_after,
                 )
         return self._client.request_json(method, path, **options)

@@ -71,27 +71,14 @@ class DimensionParameter(StrEnum):
     NEVER = "never"
 
 
-class Limits(Struct, frozen=True):
-    """The limits of a service, in tokens of its model.
-
-    Attributes:
-        text_tokens: Most tokens of a text.
-        batch_texts: Most texts of a request.
-        batch_tokens: Most tokens of a request.
-    """
-
-    text_tokens: int
-    batch_texts: int
-    batch_tokens: int
-
-
-class Endpoint(Struct, frozen=True, kw_only=True):
-    """A service and a model.
+class Service(Struct, frozen=True, kw_only=True):
+    """A service and a model, and how it is reached. Nothing here sends anything.
 
     Attributes:
         provider: Name of the adapter.
         key: Its key.
         model: The model; of several, that of the documents.
+        base_url: Address of the service.
         known_models: Models that the service is known to have.
         stage: Its settings are in ``[<stage>.<provider>]``.
     """
@@ -99,6 +86,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     provider: str
     key: ApiKey
     model: str
+    base_url: str
     known_models: tuple[str, ...] = ()
     stage: str = "embedding"
 
@@ -111,40 +99,6 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     def section(self) -> str:
         """The section of its settings."""
         return f"{self.stage}.{self.provider}"
-
-
-class Service(Endpoint, frozen=True, kw_only=True):
-    """The facts about a service that embeds, known without sending anything.
-
-    Attributes:
-        dimension: Length of its vectors; None if only a response shows it.
-        limits: Its limits.
-        dimension_parameter: Whether requests name the dimension.
-        revision: Differs for vectors of this model that cannot be compared.
-        warnings: Likely mistakes in the settings.
-    """
-
-    dimension: int | None
-    limits: Limits
-    dimension_parameter: DimensionParameter = DimensionParameter.ALWAYS
-    revision: str = "1"
-    warnings: tuple[str, ...] = ()
-
-    def space(self, dimension: int) -> EmbeddingSpace:
-        """Return the space of its vectors. It is the same at any address."""
-        return EmbeddingSpace(self.provider, self.model, self.revision, dimension)
-
-
-class Connection(Struct, frozen=True):
-    """How a service is reached. Nothing here sends anything.
-
-    Attributes:
-        service: The service and the model; of several, that of the documents.
-        base_url: Address of the service.
-    """
-
-    service: Endpoint
-    base_url: str
 
     def address(self, key: str) -> str:  # noqa: ARG002 - the same for every key
         """Return the address of the service for the owner of a key."""
@@ -174,10 +128,30 @@ class Request(Struct, frozen=True):
     body: Mapping[str, object]
 
 
-class Provider(Connection, frozen=True):
-    """One service with one model, and its protocol: OpenAI's, unless an adapter says otherwise."""
+class Provider(Service, frozen=True, kw_only=True):
+    """A service that embeds, and its protocol: OpenAI's, unless an adapter says otherwise.
 
-    service: Service
+    Attributes:
+        dimension: Length of its vectors; None if only a response shows it.
+        text_tokens: Most tokens of a text, as its model counts them.
+        batch_texts: Most texts of a request.
+        batch_tokens: Most tokens of a request.
+        dimension_parameter: Whether requests name the dimension.
+        revision: Differs for vectors of this model that cannot be compared.
+        warnings: Likely mistakes in the settings.
+    """
+
+    dimension: int | None
+    text_tokens: int
+    batch_texts: int
+    batch_tokens: int
+    dimension_parameter: DimensionParameter = DimensionParameter.ALWAYS
+    revision: str = "1"
+    warnings: tuple[str, ...] = ()
+
+    def space(self, dimension: int) -> EmbeddingSpace:
+        """Return the space of its vectors. It is the same at any address."""
+        return EmbeddingSpace(self.provider, self.model, self.revision, dimension)
 
     def request(self, windows: Sequence[Window], role: Role, dimension: int | None) -> Request:
         """Return the request for the vectors of some texts."""
@@ -189,7 +163,7 @@ class Provider(Connection, frozen=True):
         Raises:
             EmbeddingError: If they are not there.
         """
-        return parse_indexed(body, count, self.service.name)
+        return parse_indexed(body, count, self.name)
 
 
 def usable(tokens: int, *, taken: int = 0) -> int:

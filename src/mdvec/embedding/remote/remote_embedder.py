@@ -56,36 +56,35 @@ class RemoteEmbedder(Embedder):
 
     def __init__(self, provider: Provider, settings: ServiceSettings) -> None:
         self._provider = provider
-        self._service = provider.service
         self._settings = settings
         retry = RetryPolicy(settings.attempts)
         self._client = LazyClient(provider, timeout_s=settings.timeout_s, retry=retry)
-        self._dimension = self._service.dimension
-        self._sends_dimension = self._service.dimension_parameter is DimensionParameter.ALWAYS
-        self._batch_texts = self._service.limits.batch_texts
+        self._dimension = provider.dimension
+        self._sends_dimension = provider.dimension_parameter is DimensionParameter.ALWAYS
+        self._batch_texts = provider.batch_texts
 
     @property
     def space(self) -> EmbeddingSpace:
         """Send a probe once when the length of its vectors is not known."""
-        return self._service.space(self._known_dimension())
+        return self._provider.space(self._known_dimension())
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        return self._service.key.problem
+        return self._provider.key.problem
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return self._service.warnings
+        return self._provider.warnings
 
     @property
     def tokens(self) -> TokenCounter:
         """An estimate: the tokenizers of these models are not at hand."""
-        return TokenCounter(estimate_token_ends, self._service.limits.text_tokens, is_exact=False)
+        return TokenCounter(estimate_token_ends, self._provider.text_tokens, is_exact=False)
 
     @property
     def texts_at_once(self) -> int:
         """Enough for some rounds of requests."""
-        a_round = self._settings.requests_at_once * self._service.limits.batch_texts
+        a_round = self._settings.requests_at_once * self._provider.batch_texts
         return min(_ROUNDS_AT_ONCE * a_round, _MAX_TEXTS_AT_ONCE)
 
     def requests_for(self, texts: Sequence[str], titles: Sequence[str] = ()) -> int:
@@ -119,9 +118,8 @@ class RemoteEmbedder(Embedder):
         return self._dimension
 
     def _batches(self, texts: Sequence[str], titles: Sequence[str]) -> Iterator[Sequence[Window]]:
-        limits = self._service.limits
-        cut = sendable_windows(texts, titles, limits.text_tokens)
-        return batches(cut, max_texts=lambda: self._batch_texts, max_tokens=limits.batch_tokens)
+        cut = sendable_windows(texts, titles, self._provider.text_tokens)
+        return batches(cut, max_texts=lambda: self._batch_texts, max_tokens=self._provider.batch_tokens)
 
     def _in_batches(
         self,
@@ -155,9 +153,9 @@ class RemoteEmbedder(Embedder):
             EmbeddingError: As :meth:`embed`.
         """
         run.current().sleep(0)  # another request may have failed meanwhile
-        service = self._service
+        service = self._provider
         dimension = self._dimension if self._sends_dimension else None
-        request = self._provider.request(windows, role, dimension)
+        request = service.request(windows, role, dimension)
         try:
             body = self._client.request_json("POST", request.path, json=request.body, retry=retry)
         except ServiceError as error:
@@ -166,7 +164,7 @@ class RemoteEmbedder(Embedder):
             if len(windows) == 1:
                 raise too_long(error, windows[0]) from error
         else:
-            raw = self._provider.parse_response(body, len(windows))
+            raw = service.parse_response(body, len(windows))
             vectors = unit_vectors(raw, len(windows), service.name)
             if self._dimension in {None, vectors.shape[1]}:
                 yield windows, vectors
@@ -188,13 +186,13 @@ class RemoteEmbedder(Embedder):
             return []
         try:
             body = self._client.request_json("GET", "models", retry=RetryPolicy(attempts=1))
-            listed = parse_as(body, _ListedModels, self._service.name)
+            listed = parse_as(body, _ListedModels, self._provider.name)
         except (ServiceError, EmbeddingError):
             return []
         return [model.id for model in listed.data[:_MAX_MODELS_LISTED]]
 
     def _wrong_length(self, length: int) -> EmbeddingError:
-        service = self._service
+        service = self._provider
         msg = f"{service.name} returned vectors of {length} dimensions, not {self._dimension}"
         spec = f"{service.provider}:{service.model}@{length}"
         hint = f"Choose the length that the service returns: {spec}, or [embedding] dimension = {length}."

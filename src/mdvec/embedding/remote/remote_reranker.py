@@ -11,7 +11,7 @@ from mdvec.embedding.interface import Relevance, Reranker
 from mdvec.embedding.remote.batches import sendable_text
 from mdvec.embedding.remote.failures import as_embedding_error
 from mdvec.embedding.remote.lazy_client import LazyClient
-from mdvec.embedding.remote.provider import Connection
+from mdvec.embedding.remote.provider import Service
 from mdvec.embedding.remote.vectors import parse_as
 from mdvec.errors import EmbedderUnavailableError, EmbeddingError, ServiceError
 from mdvec.net.response import RetryPolicy
@@ -51,7 +51,7 @@ class RemoteReranker(Reranker):
 
     def __init__(
         self,
-        connection: Connection,
+        service: Service,
         *,
         timeout_s: float,
         texts_field: str = "documents",
@@ -60,33 +60,33 @@ class RemoteReranker(Reranker):
         """Store a service.
 
         Args:
-            connection: The service and the model, and how it is reached.
+            service: The service and the model, and how it is reached.
             timeout_s: Most seconds from a request to the end of its response.
             texts_field: The name of the texts in a request.
             options: The fields of a request besides query and texts.
         """
-        self._endpoint = connection.service
+        self._service = service
         self._texts_field = texts_field
         self._options = options
         retry = RetryPolicy(attempts=1, max_wait_s=0.0)
-        self._client = LazyClient(connection, timeout_s=timeout_s, retry=retry)
+        self._client = LazyClient(service, timeout_s=timeout_s, retry=retry)
 
     @property
     def model(self) -> str:
-        return self._endpoint.model
+        return self._service.model
 
     @property
     def problem(self) -> EmbedderUnavailableError | None:
-        return self._endpoint.key.problem
+        return self._service.key.problem
 
     def relevance(self, query: str, texts: Sequence[str]) -> Relevance:
         sent = [sendable_text(text) for text in texts]
-        query, name = sendable_text(query), self._endpoint.name
+        query, name = sendable_text(query), self._service.name
         request = {"query": query, self._texts_field: sent, **self._options}
         try:
             body = self._client.request_json("POST", "rerank", json=request)
         except ServiceError as error:
-            raise as_embedding_error(error, self._endpoint, ()) from error
+            raise as_embedding_error(error, self._service, ()) from error
         tokens = None
         if isinstance(body, list):
             scores = {each.index: each.score for each in parse_as(body, list[_Score], name, wanted="scores")}
