@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from mdvec.errors import EmbedderUnavailableError
+from mdvec.types.model_report import Price
 from mdvec.types.space import EmbeddingSpace
 
 if TYPE_CHECKING:  # numpy stays unloaded until a vector is made
@@ -274,6 +275,22 @@ class RerankerFactory(Protocol):
         Raises:
             ConfigError: If a setting is impossible.
         """
+
+
+class ConfiguredReranker(Struct, frozen=True):
+    """A reranker, and how it is used.
+
+    Attributes:
+        name: Its provider and model, for everyone who sees an answer: never a path.
+        reranker: The model.
+        passages: How many passages it reads.
+        price: What it costs; None when that is nothing, or not known.
+    """
+
+    name: str
+    reranker: Reranker
+    passages: int
+    price: Price | None = None
 
 
 class Cluster(Protocol):

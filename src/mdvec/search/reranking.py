@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from mdvec import run
-from mdvec.embedding.reranker import ConfiguredReranker
+from mdvec.embedding.interface import ConfiguredReranker
 from mdvec.errors import EmbeddingError, sentences
 from mdvec.search.passages import RankedPassage
 from mdvec.stores.interface import View

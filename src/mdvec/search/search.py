@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec import run
-from mdvec.embedding.reranker import ConfiguredReranker
+from mdvec.embedding.interface import ConfiguredReranker
 from mdvec.search.advice import (
     Commands,
     Completeness,

@@ -17,8 +17,14 @@ from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.config.trust import refuse_code_of_publisher
 from mdvec.documents import PARSER_VERSION
-from mdvec.embedding.interface import Cluster, Embedder, EmbedderFactory, Runtime
-from mdvec.embedding.reranker import ConfiguredReranker, make_reranker
+from mdvec.embedding.interface import (
+    Cluster,
+    ConfiguredReranker,
+    Embedder,
+    EmbedderFactory,
+    RerankerFactory,
+    Runtime,
+)
 from mdvec.errors import (
     ConfigError,
     EmbedderUnavailableError,
@@ -26,6 +32,7 @@ from mdvec.errors import (
     MdvecError,
     UsageError,
     WorkspaceClosedError,
+    did_you_mean,
 )
 from mdvec.indexing.work import Recipe
 from mdvec.machine import available_cores
@@ -182,16 +189,9 @@ class ModelPool:
         Raises:
             ConfigError: If there is no such reranker, or a setting of it is impossible.
         """
-        config = self._config
         with self._guard:
             if self._reranker is None and self.reranker_spec:
-                self._reranker = make_reranker(
-                    self.reranker_spec,
-                    **set_only(**msgspec.structs.asdict(config.rerank)),
-                    threads=config.embedding.threads,
-                    settings_of=config.arguments,
-                    price_of=lambda spec: price_of(spec, config.prices),
-                )
+                self._reranker = self._make_reranker()
             return self._reranker
 
     @property
@@ -273,6 +273,19 @@ class ModelPool:
             self._closed = True
         if self._override is None:
             self.unload(idle_s=0)
+
+    def _make_reranker(self) -> ConfiguredReranker:
+        provider, _, model = self.reranker_spec.partition(":")
+        if not registry.has("rerankers", provider):
+            known = registry.names("rerankers")
+            msg = f"[search] rerank: there is no reranker {provider!r}{did_you_mean(provider, known)}"
+            raise ConfigError(msg, hint=f"Known: {', '.join(known)}. Write PROVIDER or PROVIDER:MODEL.")
+        factory: RerankerFactory = registry.load("rerankers", provider)
+        settings = self._config.arguments("rerankers", provider, factory)
+        how, threads = self._config.rerank, self._config.embedding.threads
+        made = factory(model=model, timeout_s=how.timeout_s, threads=threads, **settings)
+        named = EmbeddingSpec(provider, made.model)
+        return ConfiguredReranker(str(named), made, how.passages, price_of(named, self._config.prices))
 
     def _make(self, spec: EmbeddingSpec) -> Embedder:
         if self._override is not None:

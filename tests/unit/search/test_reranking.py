@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.embedding.interface import Relevance, Reranker
-from mdvec.embedding.reranker import ConfiguredReranker
+from mdvec.embedding.interface import ConfiguredReranker, Relevance, Reranker
 from mdvec.errors import EmbedderBusyError, EmbedderUnavailableError, EmbeddingError
 from mdvec.search.passages import Ranked, RankedPassage
 from mdvec.search.reranking import Reranked, rerank
