@@ -24,7 +24,7 @@ from mdvec.stores.records import (
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, locator_bytes, locator_of, memorized, starts_with
 from mdvec.stores.versions import find_versions
 from mdvec.stores.view import ChunkView
-from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
+from mdvec.stores.where_tables import BY_PLACE, NarrowedPart
 from mdvec.text.links import link_key
 from mdvec.types.change import Exclusion, KnownDocument, SourceEntry, Unreadable
 from mdvec.types.document import Comment, Link, LinkKind
@@ -82,9 +82,6 @@ _TAGS = """SELECT l.display, t.documents FROM (
 
 class DocumentTables(NarrowedPart, DocumentWriter):
     """The documents of a transaction; a :class:`mdvec.stores.interface.DocumentWriter`."""
-
-    body_column: ClassVar[str] = "t.body"
-    """The text of a row ``t`` of contents."""
 
     intact: ClassVar[str] = "true"
     """Whether a row ``d`` of documents, with all that belongs to it except the text, matches its checksum."""
@@ -162,22 +159,14 @@ class DocumentTables(NarrowedPart, DocumentWriter):
             fields = found.setdefault(fields["id"], {**fields, "tags": (), "aliases": ()})
             if kind is not None:
                 fields["tags" if kind == "tag" else "aliases"] += (display,)
-        bodies, documents = self.texts(list(found)), {}
+        bodies, documents = texts_of(self.tables, list(found)), {}
         for key, fields in found.items():
             fields |= {name: decode(fields[name]) for name, decode in _DECODED.items()}
             documents[key] = StoredDocument(**fields, body=bodies[key])
         return documents
 
     def texts(self, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
-        # An answer asks several times for the same ones; a transaction that writes may have changed them.
-        known = {} if self.tables.known is None else self.tables.texts
-        if any(each not in known for each in documents):
-            if len(known) > _MAX_TEXTS or sum(map(len, known.values())) > _MAX_TEXT_CHARS:
-                known.clear()
-            chosen = self.tables.listed("t.document_id", [each for each in documents if each not in known])
-            sql = f"SELECT t.document_id, {self.body_column} FROM contents t WHERE {chosen.text}"
-            known.update(self.tables.rows(sql, *chosen.arguments))
-        return {each: known[each] for each in documents if each in known}
+        return texts_of(self.tables, documents)
 
     def links_of(self, documents: Iterable[DocumentId]) -> list[PlacedLink]:
         chosen = self.tables.listed("l.document_id", documents)
@@ -311,6 +300,19 @@ class DocumentTables(NarrowedPart, DocumentWriter):
         self.tables.insert(table, _REASONS, [(collection_id, path, reason) for path, reason in new.items()])
 
 
+def texts_of(tables: Tables, documents: Sequence[DocumentId]) -> dict[DocumentId, str]:
+    """Return the texts of documents, by id; unknown ids are left out."""
+    # An answer asks several times for the same ones; a transaction that writes may have changed them.
+    known = {} if tables.known is None else tables.texts
+    if any(each not in known for each in documents):
+        if len(known) > _MAX_TEXTS or sum(map(len, known.values())) > _MAX_TEXT_CHARS:
+            known.clear()
+        chosen = tables.listed("t.document_id", [each for each in documents if each not in known])
+        sql = f"SELECT t.document_id, {tables.body} FROM contents t WHERE {chosen.text}"
+        known.update(tables.rows(sql, *chosen.arguments))
+    return {each: known[each] for each in documents if each in known}
+
+
 def outcome_in(table: str, collection_id: CollectionId, tables: Tables) -> dict[str, str]:
     """Return the reasons in ``exclusions`` or ``failures``, by path."""
     return dict(tables.rows(f"SELECT path, reason FROM {table} WHERE collection_id = ?", collection_id))
@@ -321,16 +323,7 @@ def _placed(rows: Sequence[tuple[Any, ...]]) -> list[PlacedLink]:
 
 
 class ChunkTables(NarrowedPart, ChunkView):
-    """The chunks of a transaction; a :class:`mdvec.stores.interface.ChunkView`.
-
-    Attributes:
-        texts: Returns the texts of documents.
-
-    Args:
-        tables: The transaction.
-        where: Which chunks a ``Where`` covers.
-        texts: Returns the texts of documents, from which the texts of chunks are cut.
-    """
+    """The chunks of a transaction; a :class:`mdvec.stores.interface.ChunkView`."""
 
     # True for SQLite, which has one writer at a time: the ids of a document's chunks follow each other.
     before_and_after: ClassVar[str] = (
@@ -342,15 +335,6 @@ class ChunkTables(NarrowedPart, ChunkView):
         "LEFT JOIN chunks after ON after.id = c.id + 1 AND after.document_id = c.document_id"
     )
     """Joins what ``before_and_after`` needs."""
-
-    def __init__(
-        self,
-        tables: Tables,
-        where: WhereTables,
-        texts: Callable[[Sequence[DocumentId]], dict[DocumentId, str]],
-    ) -> None:
-        super().__init__(tables, where)
-        self.texts = texts
 
     def get(self, ids: Sequence[ChunkId]) -> dict[ChunkId, StoredChunk]:
         chosen = self.tables.listed("c.id", ids)
@@ -385,7 +369,7 @@ class ChunkTables(NarrowedPart, ChunkView):
         body for every chunk.
         """
         at = [*_CHUNK].index("document_id")
-        bodies = self.texts(list({row[at] for row in rows})) if rows else {}
+        bodies = texts_of(self.tables, list({row[at] for row in rows})) if rows else {}
         found: dict[ChunkId, StoredChunk] = {}
         for row in rows:
             fields = dict(zip(_CHUNK, row, strict=True))

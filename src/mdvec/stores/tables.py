@@ -125,6 +125,9 @@ class Tables(ABC):
     each_id: ClassVar[str]
     """SQL for a table ``j`` of ids, in which ``value`` is the id and ``key`` its position."""
 
+    body: ClassVar[str]
+    """SQL for the text of a row ``t`` of contents."""
+
     vector: ClassVar[str]
     """SQL for the bytes of the vector of a row ``v``."""
 

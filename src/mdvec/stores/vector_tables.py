@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mdvec.stores.document_tables import ChunkTables
+from mdvec.stores.document_tables import ChunkTables, texts_of
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace, PendingText, StoredSpace, VectorKind
 from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
@@ -236,7 +236,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         if kind is VectorKind.NAME:
             return [PendingText(TextHash(text_hash), name) for text_hash, name in rows]
         rows, found = list(rows), []
-        bodies = self._chunks.texts(list({row[1] for row in rows}))
+        bodies = texts_of(self.tables, list({row[1] for row in rows}))
         for text_hash, document_id, start, stop, context, title in rows:
             text = under_context(context, bodies[document_id][start:stop])
             found.append(PendingText(TextHash(text_hash), text, title, len(text) - (stop - start)))

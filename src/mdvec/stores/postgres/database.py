@@ -75,6 +75,7 @@ class PostgresTables(Tables):
         return Sql(f"NOT {column} = ANY(?::bigint[])", (list(ids),))
 
     each_id = "unnest(?::bigint[]) WITH ORDINALITY j(value, key)"
+    body = "t.body"
     vector, vector_dtype = "substring(halfvec_send(v.vector) FROM 5)", ">f2"
     ids = staticmethod(ids_text)
     stored = staticmethod(stored_text)

@@ -183,14 +183,13 @@ def snapshot(
     """
     tables = PostgresTables(connection, exact_up_to, memo, readable)
     where = PostgresWhere(tables)
-    documents = PostgresDocuments(tables, where)
-    chunks = PostgresChunks(tables, where, documents.texts)
+    chunks = PostgresChunks(tables, where)
     spaces = SpaceTables(tables, where)
     return Writer(
         version=tables.version,
         restricted=readable is not None,
         collections=PostgresCollections(tables),
-        documents=documents,
+        documents=PostgresDocuments(tables, where),
         chunks=chunks,
         words=PostgresWords(tables, where),
         spaces=spaces,

@@ -15,7 +15,7 @@ from mdvec.errors import (
     WriterBusyError,
 )
 from mdvec.stores.pool import Pool, WritingThread
-from mdvec.stores.sqlite.checksums import VECTOR
+from mdvec.stores.sqlite.checksums import BODY, VECTOR
 from mdvec.stores.sqlite.connection import (
     BUSY_TIMEOUT_S,
     Access,
@@ -70,6 +70,7 @@ class SqliteTables(Tables):
         return Sql(f"{column} NOT IN (SELECT value FROM json_each(?))", (self.ids(ids),))  # noqa: S608
 
     each_id = "json_each(?) j"
+    body = BODY
     vector, vector_dtype = VECTOR, "<f2"
 
     def ids(self, ids: Iterable[int]) -> str:

@@ -17,12 +17,7 @@ from mdvec.stores.document_tables import ChunkTables, DocumentTables
 from mdvec.stores.interface import Team, View, Writer
 from mdvec.stores.pool import closed_on_error
 from mdvec.stores.records import ChunkTerms, DocumentRecord
-from mdvec.stores.sqlite.checksums import (
-    BODY,
-    DOCUMENT_CHECKSUM,
-    REPAIR_HINT,
-    damaged_rows,
-)
+from mdvec.stores.sqlite.checksums import DOCUMENT_CHECKSUM, REPAIR_HINT, damaged_rows
 from mdvec.stores.sqlite.claim_files import FileClaims, is_gone
 from mdvec.stores.sqlite.connection import BUSY_TIMEOUT_S, Connection
 from mdvec.stores.sqlite.database import SqliteDatabase, SqliteTables
@@ -64,7 +59,6 @@ _WITHOUT_SPACE = """(SELECT count(*) FROM chunks WHERE collection_id = ?)
 class SqliteDocuments(DocumentTables):
     """The documents of a transaction."""
 
-    body_column = BODY
     intact = f"d.checksum = {DOCUMENT_CHECKSUM}"
     links_table = "links l INDEXED BY links_previous"
 
@@ -131,8 +125,7 @@ def snapshot(
     """
     tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
-    documents = SqliteDocuments(tables, where)
-    chunks = ChunkTables(tables, where, documents.texts)
+    chunks = ChunkTables(tables, where)
     spaces = SpaceTables(tables, where)
     vectors = SqliteVectors
     if index is not None:
@@ -143,7 +136,7 @@ def snapshot(
         version=tables.version,
         restricted=readable is not None,
         collections=SqliteCollections(tables, claims),
-        documents=documents,
+        documents=SqliteDocuments(tables, where),
         chunks=chunks,
         words=SqliteWords(tables, where),
         spaces=spaces,
