@@ -42,7 +42,7 @@ from mdvec.text.addresses import without_password
 from mdvec.text.globs import compile_glob, literal_prefix
 from mdvec.text.hashing import text_hash
 from mdvec.types.collection import Collection
-from mdvec.types.ids import ChunkId, CollectionId, SpaceId, TextHash
+from mdvec.types.ids import CollectionId, SpaceId, TextHash
 from mdvec.types.query import Where
 from mdvec.types.report import Activity
 from mdvec.types.store_report import PublishedVersion
@@ -119,12 +119,10 @@ class PostgresWhere(WhereTables):
 class PostgresDocuments(DocumentTables):
     """The documents of a transaction."""
 
-    tables: PostgresTables
-
     def _put_terms(
         self, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
     ) -> None:
-        put_terms(self.tables.connection, collection_id, list(zip(map(ChunkId, chunks), terms, strict=True)))
+        put_terms(self.tables, collection_id, chunks, terms)
 
     def _complete(self, documents: Sequence[int], records: Sequence[DocumentRecord]) -> None:  # noqa: ARG002
         """Mark the vectors of texts that are names from now on."""
@@ -138,7 +136,7 @@ class PostgresDocuments(DocumentTables):
         chosen = self.tables.named("path", paths)
         sql = f"SELECT id FROM documents WHERE collection_id = ? AND {chosen.text}"
         if ids := [row[0] for row in self.tables.rows(sql, collection_id, *chosen.arguments)]:
-            remove_terms(self.tables.connection, collection_id, ids)
+            remove_terms(self.tables, collection_id, ids)
             self.tables.change("DELETE FROM documents WHERE id = ANY(?::bigint[])", ids)
 
 

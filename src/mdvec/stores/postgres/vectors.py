@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,49 +50,49 @@ _NAMED = {VectorKind.TEXT: "", VectorKind.NAME: " AND v.named"}
 
 # The query in single precision, or its own rounding would be seen. A document may have many names.
 _SIMILARITIES = {
-    VectorKind.TEXT: """SELECT c.id, -(v.vector::vector <#> %s::vector)
+    VectorKind.TEXT: """SELECT c.id, -(v.vector::vector <#> ?::vector)
         FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
-        WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])""",
-    VectorKind.NAME: """SELECT n.document_id, max(-(v.vector::vector <#> %s::vector))
+        WHERE v.space_id = ? AND c.id = ANY(?::bigint[])""",
+    VectorKind.NAME: """SELECT n.document_id, max(-(v.vector::vector <#> ?::vector))
         FROM names n JOIN vectors v ON v.text_hash = n.text_hash
-        WHERE v.space_id = %s AND n.document_id = ANY(%s::bigint[]) GROUP BY n.document_id""",
+        WHERE v.space_id = ? AND n.document_id = ANY(?::bigint[]) GROUP BY n.document_id""",
 }
 _VECTORS = f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v ON v.text_hash = c.text_hash
-    WHERE v.space_id = %s AND c.id = ANY(%s::bigint[])"""
+    WHERE v.space_id = ? AND c.id = ANY(?::bigint[])"""
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 
 # What a live process is embedding is left to it.
 _NOT_TAKEN = """AND NOT EXISTS(SELECT 1 FROM taken w
-        WHERE w.space_id = %s AND w.text_hash = {}.text_hash AND w.token = ANY(%s))"""
+        WHERE w.space_id = ? AND w.text_hash = {}.text_hash AND w.token = ANY(?))"""
 _PENDING_CHUNKS = f"""WITH missing AS (
     SELECT min(c.id) AS id FROM chunks c JOIN documents d ON d.id = c.document_id AND NOT d.superseded
-    WHERE c.collection_id = %s AND NOT EXISTS(
-        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = c.text_hash) {_NOT_TAKEN.format("c")}
-    GROUP BY c.text_hash ORDER BY 1 LIMIT %s
+    WHERE c.collection_id = ? AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = c.text_hash) {_NOT_TAKEN.format("c")}
+    GROUP BY c.text_hash ORDER BY 1 LIMIT ?
 ) SELECT c.text_hash, c.document_id, c.start, c.stop, c.context, d.title
     FROM missing m JOIN chunks c ON c.id = m.id JOIN documents d ON d.id = c.document_id ORDER BY c.id"""
 _PENDING = {
     VectorKind.TEXT: _PENDING_CHUNKS,
     VectorKind.NAME: f"""SELECT n.text_hash, min(n.text)
     FROM names n JOIN documents d ON d.id = n.document_id
-    WHERE d.collection_id = %s AND NOT d.superseded AND NOT EXISTS(
-        SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = n.text_hash) {_NOT_TAKEN.format("n")}
-    GROUP BY n.text_hash ORDER BY min(n.id) LIMIT %s""",
+    WHERE d.collection_id = ? AND NOT d.superseded AND NOT EXISTS(
+        SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = n.text_hash) {_NOT_TAKEN.format("n")}
+    GROUP BY n.text_hash ORDER BY min(n.id) LIMIT ?""",
 }
 
-_COUNT = "SELECT count(*) FROM vectors WHERE space_id = %s"
+_COUNT = "SELECT count(*) FROM vectors WHERE space_id = ?"
 _TYPE = "SELECT 'halfvec'::regtype::oid"
 _PUT = """INSERT INTO vectors(space_id, text_hash, vector, named)
-    SELECT %s, u.text_hash, u.vector, EXISTS(SELECT 1 FROM names n WHERE n.text_hash = u.text_hash)
-    FROM unnest(%s::bytea[], %s::halfvec[]) WITH ORDINALITY u(text_hash, vector, position)
-    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = %s AND v.text_hash = u.text_hash)
+    SELECT ?, u.text_hash, u.vector, EXISTS(SELECT 1 FROM names n WHERE n.text_hash = u.text_hash)
+    FROM unnest(?::bytea[], ?::halfvec[]) WITH ORDINALITY u(text_hash, vector, position)
+    WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = u.text_hash)
     ORDER BY u.position"""
 _TAKE = """INSERT INTO taken(space_id, text_hash, token)
     SELECT ?, u.text_hash, ? FROM unnest(?::bytea[]) u(text_hash)
     WHERE NOT EXISTS(SELECT 1 FROM vectors v WHERE v.space_id = ? AND v.text_hash = u.text_hash)
     ON CONFLICT (space_id, text_hash) DO UPDATE SET token = excluded.token
     WHERE NOT taken.token = ANY(?) RETURNING text_hash"""
-_GIVE_BACK = "DELETE FROM taken WHERE space_id = %s AND text_hash = ANY(%s::bytea[])"
+_GIVE_BACK = "DELETE FROM taken WHERE space_id = ? AND text_hash = ANY(?::bytea[])"
 
 
 class PostgresVectors(VectorTables):
@@ -103,34 +102,29 @@ class PostgresVectors(VectorTables):
     _ef_search = EF_SEARCH
 
     def of_chunks(self, space_id: SpaceId, ids: Sequence[ChunkId]) -> NDArray[np.float32]:
-        rows = self.tables.connection.execute(_VECTORS, (space_id, list(ids)), binary=True).fetchall()
+        rows = self.tables.rows(_VECTORS, space_id, list(ids))
         return in_rows_of(ids, [row[0] for row in rows], self._decoded(space_id, [row[1] for row in rows]))
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
         self._where.require_everything()
-        rows = self.tables.connection.execute(
-            "SELECT text_hash FROM vectors WHERE space_id = %s AND text_hash = ANY(%s::bytea[])",
-            (space_id, list(hashes)),
-        )
+        sql = "SELECT text_hash FROM vectors WHERE space_id = ? AND text_hash = ANY(?::bytea[])"
+        rows = self.tables.rows(sql, space_id, list(hashes))
         return {TextHash(row[0]) for row in rows}
 
     def pending(
         self, kind: VectorKind, collection_id: CollectionId, space_id: SpaceId, limit: int
     ) -> list[PendingText]:
         arguments = (collection_id, space_id, space_id, _live_tokens(self.tables), limit)
-        return self._pending_texts(kind, self.tables.connection.execute(_PENDING[kind], arguments))
-
-    def _number(self, sql: str, arguments: tuple[Any, ...]) -> int:
-        number: int = self.tables.connection.execute(sql, arguments).fetchall()[0][0]
-        return number
+        return self._pending_texts(kind, self.tables.rows(_PENDING[kind], *arguments))
 
     def put(self, space_id: SpaceId, hashes: Sequence[TextHash], vectors: NDArray[np.float32]) -> None:
         self._check_shape(vectors.shape, len(hashes), space_id)
         first = {key: at for at, key in reversed([*enumerate(hashes)])}
         keys = sorted(first, key=lambda key: first[key])
-        halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], self._number(_TYPE, ()))
-        self.tables.connection.execute(_PUT, (space_id, keys, halfvecs, space_id))
-        self.tables.connection.execute(_GIVE_BACK, (space_id, keys))
+        ((oid,),) = self.tables.rows(_TYPE)
+        halfvecs = as_halfvecs(vectors[[first[key] for key in keys]], oid)
+        self.tables.rows(_PUT, space_id, keys, halfvecs, space_id)
+        self.tables.rows(_GIVE_BACK, space_id, keys)
 
     def discard_damaged(self, collection_id: CollectionId) -> DamagedRows:  # noqa: ARG002
         """Find nothing damaged: the server checks what it reads."""
@@ -141,7 +135,7 @@ class PostgresVectors(VectorTables):
         places = super().sample(space_id, count)
         if self._is_compared_by_server(space_id):  # every search compares with them
             ids = [place.id for place in places]
-            rows = self.tables.connection.execute(_VECTORS, (space_id, ids), binary=True).fetchall()
+            rows = self.tables.rows(_VECTORS, space_id, ids)
             at_hand = self._vectors_at_hand(space_id)
             at_hand.update((row[0], np.frombuffer(row[1], ">f2")) for row in rows)
         return places
@@ -171,9 +165,8 @@ class PostgresVectors(VectorTables):
             found = in_order_of(owners, np.array(known), exact_products(rows, queries))
         rest = set(owners).difference(known)
         for row, query in enumerate(queries if rest else ()):
-            arguments = (as_vector(query), space_id, ids_text(rest))
-            others = self.tables.connection.execute(_SIMILARITIES[kind], arguments, binary=True)
-            found[row] = np.fmax(found[row], in_order_of(owners, *_by_owner(others.fetchall()))[0])
+            others = self.tables.rows(_SIMILARITIES[kind], as_vector(query), space_id, ids_text(rest))
+            found[row] = np.fmax(found[row], in_order_of(owners, *_by_owner(others))[0])
         return found
 
     @memorized
@@ -212,7 +205,7 @@ class PostgresVectors(VectorTables):
     def _set_ef_search(self, count: int) -> None:
         """Set how many vectors an index examines; a transaction begins with the number for texts."""
         if count != self._ef_search:
-            self.tables.connection.execute(f"SET LOCAL hnsw.ef_search = {count}")
+            self.tables.rows(f"SET LOCAL hnsw.ef_search = {count}")
             self._ef_search = count
 
     def _is_compared_by_server(self, space_id: SpaceId) -> bool:
@@ -222,7 +215,7 @@ class PostgresVectors(VectorTables):
     @memorized
     def _is_large(self, space_id: SpaceId) -> bool:
         ((index,),) = self.tables.rows("SELECT to_regclass(?)::oid", _index(space_id, VectorKind.TEXT))
-        return index is not None and self._number(_COUNT, (space_id,)) > self.tables.exact_up_to
+        return index is not None and self.tables.rows(_COUNT, space_id)[0][0] > self.tables.exact_up_to
 
 
 def take_texts(tables: Tables, space_id: SpaceId, hashes: Sequence[TextHash], token: int) -> set[TextHash]:

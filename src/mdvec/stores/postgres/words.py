@@ -12,8 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from mdvec.stores.postgres.connection import Connection, stored_text
-from mdvec.stores.postgres.database import PostgresTables
+from mdvec.stores.postgres.connection import stored_text
 from mdvec.stores.postgres.postings import (
     CHUNKS_A_BLOCK,
     Key,
@@ -27,7 +26,7 @@ from mdvec.stores.postgres.postings import (
     without,
 )
 from mdvec.stores.records import BM25_K1, ChunkTerms, Groups
-from mdvec.stores.tables import Sql, any_of, memorized, starts_with
+from mdvec.stores.tables import Sql, Tables, any_of, memorized, starts_with
 from mdvec.stores.where_tables import covers_whole_collections
 from mdvec.stores.word_tables import Ranking, WordTables
 from mdvec.types.ids import ChunkId, CollectionId
@@ -38,9 +37,9 @@ _BATCH = 5_000  # chunks that the server is asked of at once
 
 # OFFSET 0 keeps the two together: each term is looked up in the index, however common it seems to be.
 _POSTINGS = """SELECT u.position, p.block, p.entries
-    FROM unnest(%s::text[]) WITH ORDINALITY u(term, position)
-    JOIN terms t ON t.term = u.term AND t.collection_id = ANY(%s::bigint[])
-    CROSS JOIN LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p"""
+    FROM unnest(?::text[]) WITH ORDINALITY u(term, position)
+    JOIN terms t ON t.term = u.term AND t.collection_id = ANY(?::bigint[]),
+    LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p"""
 _HOLDING = """SELECT t.term, p.block, p.entries FROM terms t,
     LATERAL (SELECT p.block, p.entries FROM postings p WHERE p.term_id = t.id OFFSET 0) p
     WHERE t.collection_id = ANY(?::bigint[]) AND {condition}"""
@@ -48,84 +47,82 @@ _HOLDING = """SELECT t.term, p.block, p.entries FROM terms t,
 _MEAN_LENGTH = "SELECT sum(terms)::float8 / nullif(sum(chunks), 0) FROM collections"
 
 _NEW_TERMS = """INSERT INTO terms(collection_id, term)
-    SELECT %s, u.term FROM unnest(%s::text[]) u(term)
-    WHERE NOT EXISTS(SELECT 1 FROM terms t WHERE t.collection_id = %s AND t.term = u.term)"""
+    SELECT ?, u.term FROM unnest(?::text[]) u(term)
+    WHERE NOT EXISTS(SELECT 1 FROM terms t WHERE t.collection_id = ? AND t.term = u.term)"""
 _COUNT_TERMS = """UPDATE terms t SET chunks = t.chunks + u.chunks
-    FROM unnest(%s::bigint[], %s::bigint[]) u(id, chunks) WHERE t.id = u.id"""
-_COUNT_CHUNKS = "UPDATE collections SET chunks = chunks + %s, terms = terms + %s WHERE id = %s"
+    FROM unnest(?::bigint[], ?::bigint[]) u(id, chunks) WHERE t.id = u.id"""
+_COUNT_CHUNKS = "UPDATE collections SET chunks = chunks + ?, terms = terms + ? WHERE id = ?"
 _ADD_ENTRIES = """INSERT INTO postings(term_id, block, entries)
-    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[])
+    SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])
     ON CONFLICT (term_id, block) DO UPDATE SET entries = postings.entries || excluded.entries"""
 _TERMS_OF_DOCUMENTS = """SELECT w.chunk_id, w.length, w.term_ids
-    FROM chunks c JOIN chunk_terms w ON w.chunk_id = c.id WHERE c.document_id = ANY(%s::bigint[])"""
-_BLOCKS = """SELECT u.term_id, u.block, p.entries FROM unnest(%s::bigint[], %s::bigint[]) u(term_id, block)
-    CROSS JOIN LATERAL (SELECT p.entries FROM postings p
+    FROM chunks c JOIN chunk_terms w ON w.chunk_id = c.id WHERE c.document_id = ANY(?::bigint[])"""
+_BLOCKS = """SELECT u.term_id, u.block, p.entries FROM unnest(?::bigint[], ?::bigint[]) u(term_id, block),
+    LATERAL (SELECT p.entries FROM postings p
         WHERE p.term_id = u.term_id AND p.block = u.block OFFSET 0) p"""
 _CHANGE_ENTRIES = """INSERT INTO postings(term_id, block, entries)
-    SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::bytea[])
+    SELECT * FROM unnest(?::bigint[], ?::bigint[], ?::bytea[])
     ON CONFLICT (term_id, block) DO UPDATE SET entries = excluded.entries"""
-_REMOVE_BLOCKS = """DELETE FROM postings p USING unnest(%s::bigint[], %s::bigint[]) u(term_id, block)
+_REMOVE_BLOCKS = """DELETE FROM postings p USING unnest(?::bigint[], ?::bigint[]) u(term_id, block)
     WHERE p.term_id = u.term_id AND p.block = u.block"""
 
 
 def put_terms(
-    connection: Connection, collection_id: CollectionId, chunks: Sequence[tuple[ChunkId, ChunkTerms]]
+    tables: Tables, collection_id: CollectionId, chunks: Sequence[int], terms: Sequence[ChunkTerms]
 ) -> None:
     """Add the terms of new chunks."""
-    rows = [(chunk_id, *_counted(terms)) for chunk_id, terms in chunks]
+    rows = [(chunk, *_counted(each)) for chunk, each in zip(chunks, terms, strict=True)]
     held = Counter(term for _, _, counts in rows for term in counts)
-    connection.execute(_NEW_TERMS, (collection_id, list(held), collection_id))
-    found = connection.execute(
-        "SELECT term, id FROM terms WHERE collection_id = %s AND term = ANY(%s)", (collection_id, list(held))
+    tables.rows(_NEW_TERMS, collection_id, list(held), collection_id)
+    found = tables.rows(
+        "SELECT term, id FROM terms WHERE collection_id = ? AND term = ANY(?)", collection_id, list(held)
     )
-    ids: dict[str, int] = dict(found.fetchall())
+    ids: dict[str, int] = dict(found)
     blocks = packed(
         (ids[term], chunk, length, counts[term]) for chunk, length, counts in rows for term in counts
     )
-    _execute_for(connection, _ADD_ENTRIES, blocks)
-    connection.execute(_COUNT_TERMS, ([ids[term] for term in held], list(held.values())))
+    _execute_for(tables, _ADD_ENTRIES, blocks)
+    tables.rows(_COUNT_TERMS, [ids[term] for term in held], list(held.values()))
     terms_of = (
         (chunk, length, "{" + ",".join(str(ids[term]) for term in counts) + "}")
         for chunk, length, counts in rows
     )
     # An array of arrays would be one array: those of the terms are sent as texts.
-    connection.execute(
+    tables.rows(
         """INSERT INTO chunk_terms(chunk_id, length, term_ids)
         SELECT u.chunk_id, u.length, u.term_ids::bigint[]
-        FROM unnest(%s::bigint[], %s::integer[], %s::text[]) u(chunk_id, length, term_ids)""",
-        [list(column) for column in zip(*terms_of, strict=True)] or [[], [], []],
+        FROM unnest(?::bigint[], ?::integer[], ?::text[]) u(chunk_id, length, term_ids)""",
+        *map(list, zip(*terms_of, strict=True)),
     )
-    connection.execute(_COUNT_CHUNKS, (len(rows), sum(row[1] for row in rows), collection_id))
+    tables.rows(_COUNT_CHUNKS, len(rows), sum(row[1] for row in rows), collection_id)
 
 
-def remove_terms(connection: Connection, collection_id: CollectionId, documents: Sequence[int]) -> None:
+def remove_terms(tables: Tables, collection_id: CollectionId, documents: Sequence[int]) -> None:
     """Remove the terms of the chunks of some documents, before those are removed."""
-    rows = connection.execute(_TERMS_OF_DOCUMENTS, (list(documents),)).fetchall()
+    rows = tables.rows(_TERMS_OF_DOCUMENTS, list(documents))
     if not rows:
         return
     gone: dict[Key, list[int]] = {}
     for chunk, _, terms in rows:
         for term in terms:
             gone.setdefault((term, chunk // CHUNKS_A_BLOCK), []).append(chunk)
-    found = connection.execute(_BLOCKS, _columns(gone), binary=True)
+    found = tables.rows(_BLOCKS, *_columns(gone))
     left = {(term, block): without(block, entries, gone[term, block]) for term, block, entries in found}
-    _execute_for(connection, _CHANGE_ENTRIES, {key: entries for key, entries in left.items() if entries})
-    connection.execute(_REMOVE_BLOCKS, _columns([key for key in left if not left[key]]))
+    _execute_for(tables, _CHANGE_ENTRIES, {key: entries for key, entries in left.items() if entries})
+    tables.rows(_REMOVE_BLOCKS, *_columns([key for key in left if not left[key]]))
     held = Counter(term for _, _, terms in rows for term in terms)
-    connection.execute(_COUNT_TERMS, ([*held], [-count for count in held.values()]))
-    connection.execute(_COUNT_CHUNKS, (-len(rows), -sum(row[1] for row in rows), collection_id))
+    tables.rows(_COUNT_TERMS, [*held], [-count for count in held.values()])
+    tables.rows(_COUNT_CHUNKS, -len(rows), -sum(row[1] for row in rows), collection_id)
 
 
 class PostgresWords(WordTables):
     """Finds chunks by words; idf counts the chunks of all collections, whatever the filter."""
 
-    tables: PostgresTables
-
     def _count_chunks_with(self, terms: Sequence[str]) -> dict[str, int]:
-        rows = self.tables.connection.execute(
-            "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(%s) GROUP BY term", (list(terms),)
+        rows = self.tables.rows(
+            "SELECT term, sum(chunks)::bigint FROM terms WHERE term = ANY(?) GROUP BY term", list(terms)
         )
-        found: dict[str, int] = dict(rows.fetchall())
+        found: dict[str, int] = dict(rows)
         return {term: found.get(stored_text(term), 0) for term in terms}
 
     def _best(self, terms: Sequence[str], where: Where, limit: int, must: Sequence[str]) -> Ranking:
@@ -161,9 +158,8 @@ class PostgresWords(WordTables):
 
     def _postings(self, terms: Sequence[str], collections: Sequence[CollectionId]) -> list[Postings]:
         """Return where each of the terms is."""
-        rows = self.tables.connection.execute(_POSTINGS, (list(terms), list(collections)), binary=True)
         blocks: list[list[tuple[int, bytes]]] = [[] for _ in terms]
-        for position, block, entries in rows.fetchall():
+        for position, block, entries in self.tables.rows(_POSTINGS, list(terms), list(collections)):
             blocks[position - 1].append((block, entries))
         return list(map(unpacked, blocks))
 
@@ -182,8 +178,8 @@ class PostgresWords(WordTables):
 
     @memorized
     def _mean_length(self) -> float:
-        row = self.tables.connection.execute(_MEAN_LENGTH).fetchone()
-        return float(row[0]) if row is not None and row[0] else 1.0
+        ((length,),) = self.tables.rows(_MEAN_LENGTH)
+        return float(length or 1.0)
 
 
 def _inside(
@@ -215,10 +211,10 @@ def _columns(keys: Iterable[Key]) -> tuple[list[int], list[int]]:
     return [term for term, _ in known], [block for _, block in known]
 
 
-def _execute_for(connection: Connection, sql: str, blocks: Mapping[Key, bytes]) -> None:
+def _execute_for(tables: Tables, sql: str, blocks: Mapping[Key, bytes]) -> None:
     """Run a statement for blocks with their entries."""
     if blocks:
-        connection.execute(sql, (*_columns(blocks), list(blocks.values())))
+        tables.rows(sql, *_columns(blocks), list(blocks.values()))
 
 
 def _counted(terms: ChunkTerms) -> tuple[int, dict[str, list[int]]]:
