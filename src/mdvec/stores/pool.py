@@ -22,9 +22,6 @@ C = TypeVar("C", bound=_Closable)
 class Pool(Generic[C]):
     """Connections that no thread uses now.
 
-    Attributes:
-        closed: True once :meth:`close` was called.
-
     Args:
         database: Its name in messages.
         first: A connection that is open already.
@@ -34,7 +31,7 @@ class Pool(Generic[C]):
         self._database = database
         self._idle = [] if first is None else [first]
         self._guard = threading.Lock()
-        self.closed = False
+        self._closed = False
 
     def take(self) -> C | None:
         """Return an idle connection; None if there is none, and the caller has to open one.
@@ -43,7 +40,7 @@ class Pool(Generic[C]):
             StoreError: If the pool was closed.
         """
         with self._guard:
-            if self.closed:
+            if self._closed:
                 msg = f"{self._database} has been closed"
                 raise StoreError(msg)
             return self._idle.pop() if self._idle else None
@@ -51,7 +48,7 @@ class Pool(Generic[C]):
     def give_back(self, connection: C) -> None:
         """Keep a connection that can be used again; close it if enough are idle, or the pool was closed."""
         with self._guard:
-            keep = not self.closed and len(self._idle) < _MAX_IDLE
+            keep = not self._closed and len(self._idle) < _MAX_IDLE
             if keep:
                 self._idle.append(connection)
         if not keep:
@@ -60,7 +57,7 @@ class Pool(Generic[C]):
     def close(self) -> None:
         """Close the idle connections; those in use follow when they are given back."""
         with self._guard:
-            self.closed = True
+            self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()

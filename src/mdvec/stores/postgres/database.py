@@ -128,11 +128,6 @@ class PostgresDatabase:
         if settings.role is not None:
             self._set_local += f"; SET LOCAL ROLE {identifier(settings.role)}"
 
-    @property
-    def closed(self) -> bool:
-        """True once :meth:`close` was called."""
-        return self._pool.closed
-
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Read from one snapshot.

@@ -314,11 +314,10 @@ class PostgresStore:
             return make_views(connection, schema, vector_schema, collection.id, space_id)
 
     def close(self) -> None:
-        if not self._database.closed:
-            self._claims.release_all()
-            self._database.close()
-            if self._index is not None:
-                self._index.close()
+        self._claims.release_all()
+        self._database.close()
+        if self._index is not None:
+            self._index.close()
 
     @contextmanager
     def _writing(self, claim: Claim | None) -> Iterator[Connection]:

@@ -135,11 +135,6 @@ class SqliteDatabase:
             msg = f"{self.path} can only be read"
             raise ReadOnlyDatabaseError(msg)
 
-    @property
-    def closed(self) -> bool:
-        """True once :meth:`close` was called."""
-        return self._pool.closed
-
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Read from one snapshot.

@@ -284,11 +284,10 @@ class SqliteStore:
             remove_file(path)
 
     def close(self) -> None:
-        if not self._database.closed:
-            self._claims.release_all()
-            self._database.close()
-            if self._index is not None:
-                self._index.close()
+        self._claims.release_all()
+        self._database.close()
+        if self._index is not None:
+            self._index.close()
 
     def _attach(self, index: VectorIndex) -> AttachedIndex | None:
         """Make the file write down removals; return None where that is needed and not possible."""
