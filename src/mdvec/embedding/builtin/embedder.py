@@ -7,7 +7,6 @@ import time
 from array import array
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdvec.embedding.builtin.estimate import estimate_tokens
@@ -41,9 +40,7 @@ def make_builtin(*, model: str, dimension: int | None, runtime: Runtime) -> Buil
     if model not in ("", MODEL) or dimension not in (None, _DIMENSION):
         msg = f"the builtin model is {MODEL} with {_DIMENSION} dimensions"
         raise ConfigError(msg, hint="Leave model and dimension out, or choose another provider.")
-    return BuiltinEmbedder(
-        cache_dir=runtime.cache_dir, threads=runtime.threads, batch_tokens=runtime.batch_tokens
-    )
+    return BuiltinEmbedder(runtime)
 
 
 class BuiltinEmbedder(Embedder):
@@ -56,18 +53,9 @@ class BuiltinEmbedder(Embedder):
     space = EmbeddingSpace(provider="builtin", model=MODEL, revision=REVISION, dimension=_DIMENSION)
     is_small = True  # processes share its weights
 
-    def __init__(self, *, cache_dir: Path, threads: int | None = None, batch_tokens: int = 128) -> None:
-        """Store the settings.
-
-        Args:
-            cache_dir: Folder that remembers which files of the model were checked; created when needed.
-            threads: Threads to compute with; None for one per core this process may use.
-            batch_tokens: Most tokens that a thread processes at once. About 100 are fastest, since they stay
-                in a core's cache. A single longer window is processed as a whole.
-        """
-        self._cache_dir = cache_dir
-        self._threads = threads
-        self._batch_tokens = batch_tokens
+    def __init__(self, runtime: Runtime) -> None:
+        """Store the settings; the cache remembers which files of the model were checked."""
+        self._runtime = runtime
         self._lock = threading.RLock()
         self._tokenizer: Tokenizer | None = None
         self._engine: BuiltinEngine | None = None
@@ -78,7 +66,7 @@ class BuiltinEmbedder(Embedder):
     def problem(self) -> EmbedderUnavailableError | None:
         """The error that the model is not installed, or not whole; None if it can be used."""
         try:
-            checked_model(self._cache_dir)
+            checked_model(self._runtime.cache_dir)
         except EmbedderUnavailableError as error:
             return error
         return None
@@ -129,7 +117,7 @@ class BuiltinEmbedder(Embedder):
         with self._lock:
             self._used_at = time.monotonic()
             if self._tokenizer is None:
-                model = checked_model(self._cache_dir)
+                model = checked_model(self._runtime.cache_dir)
                 numbers = model.manifest
                 self._tokenizer = open_tokenizer(
                     model.folder, unknown=numbers.unknown, longest=numbers.longest
@@ -140,14 +128,14 @@ class BuiltinEmbedder(Embedder):
         with self._lock:
             self._used_at = time.monotonic()
             if self._engine is None:
-                self._engine = self._open_engine(checked_model(self._cache_dir))
+                self._engine = self._open_engine(checked_model(self._runtime.cache_dir))
             return self._engine
 
     def _open_engine(self, model: ModelFiles) -> BuiltinEngine:
         from mdvec.embedding.builtin import numpy_encoder
         from mdvec.embedding.builtin.engine import BuiltinEngine
 
-        threads = self._threads or available_cores()
+        threads = self._runtime.threads or available_cores()
         try:
             from mdvec.embedding.builtin import onnx_encoder
 
@@ -158,6 +146,7 @@ class BuiltinEmbedder(Embedder):
             self._warnings = (
                 f"onnxruntime cannot be used here ({error}): numpy embeds, in about four times the time.",
             )
+        batch_tokens = self._runtime.batch_tokens
         return BuiltinEngine(
-            model, self._ready_tokenizer(), encoder, threads=threads, batch_tokens=self._batch_tokens
+            model, self._ready_tokenizer(), encoder, threads=threads, batch_tokens=batch_tokens
         )
