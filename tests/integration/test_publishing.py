@@ -121,7 +121,7 @@ def test_it_is_searched_without_its_folder(workspace: Workspace, folder: Path, t
             lambda: published.import_collection("notes", UPDATE),
             lambda: published.add_collection("more", "More", str(tmp_path)),
             lambda: published.delete_collection("notes"),
-            published.compact,
+            published.stores.compact,
         ):
             with pytest.raises(
                 ReadOnlyDatabaseError, match="is a published copy and can only be searched"

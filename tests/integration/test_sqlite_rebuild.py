@@ -117,7 +117,7 @@ def test_vectors_of_what_is_not_read_again_yet_stay(index: Path, monkeypatch: py
         (new / "new.md").write_text("# New\n\nPeppers, too.\n", encoding="utf-8")
         workspace.add_collection("new", "", str(new))
         assert workspace.import_collection("new").embedded_chunks == 1
-        workspace.compact()
+        workspace.stores.compact()
         assert workspace.import_collection("notes").embedded_chunks == 0
 
 

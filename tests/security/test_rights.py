@@ -166,7 +166,7 @@ WRITES: dict[str, Callable[[Workspace], object]] = {
     "mark": lambda workspace: workspace.sections.mark_dirty("plan.md"),
     "delete sections": lambda workspace: workspace.sections.delete("plan.md"),
     "context": lambda workspace: workspace.folders.set_context("handbook", "", "x"),
-    "compact": lambda workspace: workspace.compact(),
+    "compact": lambda workspace: workspace.stores.compact(),
 }
 
 

@@ -430,10 +430,6 @@ class Workspace:
         findings = examine(self._collections, self._stages)
         return [*findings, *(Finding(Severity.NOTE, "settings", each) for each in self._config.warnings)]
 
-    def compact(self) -> tuple[int, int]:
-        """Rewrite the database without what was deleted, and return its bytes before and after."""
-        return self.stores.compact()
-
     def explaining(self) -> AbstractContextManager[None]:
         """Return what doors call inside of: damage is raised in place of the errors it has led to."""
         return explaining(self._collections)

@@ -128,7 +128,7 @@ def compact(session: Session) -> None:
     makes the file smaller. It needs space for a second copy.
     """
     with session.open() as workspace:
-        before, after = workspace.compact()
+        before, after = workspace.stores.compact()
     text = f"{before / _BYTES_PER_MB:,.1f} MB before, {after / _BYTES_PER_MB:,.1f} MB after\n"
     session.write({"bytes_before": before, "bytes_after": after}, text)
 
