@@ -95,7 +95,7 @@ def prepared(
     changes: Changes, entries: Sequence[SourceEntry], processes: Processes | None = None
 ) -> Iterator[Item]:
     """Prepare documents that changed, in order, in other processes where there are some and that pays."""
-    if processes is None or processes.number < 2 or not processes_pay([each.size for each in entries]):
+    if processes is None or not processes_pay([each.size for each in entries]):
         return map(partial(_prepared, changes), entries)
     return _prepared_elsewhere(changes, entries, processes)
 

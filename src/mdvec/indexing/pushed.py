@@ -21,14 +21,10 @@ from mdvec.types.chunk import Chunk
 from mdvec.types.document import Document, Section, TitleSource
 from mdvec.types.section import SECTIONS_KEY, IndexedSection, saved_sections
 
-_VERSION = 1
+# All that decides what is written for the same sections.
+_FINGERPRINT = f"push1/t{TERMS_VERSION}"
 _BETWEEN = "\n\n"
 _MS = 1_000_000
-
-
-def pushed_fingerprint() -> str:
-    """Return all that decides what is written for the same sections."""
-    return f"push{_VERSION}/t{TERMS_VERSION}"
 
 
 def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentRecord:
@@ -69,7 +65,7 @@ def pushed_record(path: str, sections: Sequence[IndexedSection]) -> DocumentReco
     updated_ns = max(each.updated_at_ms for each in ordered) * _MS
     document = replace(document, frontmatter={SECTIONS_KEY: json.dumps(saved, ensure_ascii=False)})
     entry = SourceEntry(path, path, updated_ns, len(raw))
-    return make_record(entry, content_hash(raw), pushed_fingerprint(), document, tuple(chunks))
+    return make_record(entry, content_hash(raw), _FINGERPRINT, document, tuple(chunks))
 
 
 def _document_of(path: str, sections: Sequence[IndexedSection]) -> Document:
@@ -117,7 +113,7 @@ def refresh_pushed(work: Work, *, rebuild: bool = False) -> list[str]:
     with work.store.read() as view:
         known = view.documents.known(work.collection.id)
     for path, document in known.items():
-        if not rebuild and document.fingerprint == pushed_fingerprint():
+        if not rebuild and document.fingerprint == _FINGERPRINT:
             continue
         with work.write() as writer:
             try:

@@ -31,6 +31,7 @@ PURPOSE = "keeping the index up to date"
 _STAND_BY_S = 3.0  # how soon another process takes over
 _RENEW_S = 20.0  # how soon it is noticed that the lease was lost
 _COLLECTIONS_S = 5.0  # how soon new and changed collections are noticed
+_SWEEP_S = 300.0  # how soon what no event reported is found
 _MAX_REST_S = 30.0
 _MAX_RETRY_S = 60.0
 _POLLING_SHARE = 0.02  # of the time of one core, however large a folder is
@@ -42,13 +43,11 @@ class WatchTimes(Struct, frozen=True):
     Attributes:
         poll_s: At a folder in which changes raise no events, and again after a failure, in seconds.
         repository_s: At a source elsewhere.
-        sweep_s: At a folder whose changes raise events.
         concurrency: Most collections that are brought up to date at the same time.
     """
 
     poll_s: float = 5.0
     repository_s: float = 300.0
-    sweep_s: float = 300.0
     concurrency: int = 3
 
 
@@ -132,7 +131,7 @@ class Target(Struct):
             run.log("up to date again", collection=self.collection.name)
         if not isinstance(self.source, WatchedSource):
             return self.times.repository_s
-        return max(self.times.poll_s if self.no_events else self.times.sweep_s, cost_s / _POLLING_SHARE)
+        return max(self.times.poll_s if self.no_events else _SWEEP_S, cost_s / _POLLING_SHARE)
 
     def failed(self, problem: str) -> float:
         """Report a problem once; return how long to wait before the next try."""

@@ -266,11 +266,8 @@ def prune(place: Place, newest: int, keep: int) -> int:
     return len(old)
 
 
-def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None) -> int:
+def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None) -> None:
     """Write the file of a version; pages that a file on this machine has are not fetched.
-
-    Returns:
-        How many parts were fetched.
 
     Raises:
         DamagedDatabaseError: If a part, or the whole, is not what the manifest says.
@@ -303,9 +300,10 @@ def fetch(place: Place, manifest: Manifest, target: Path, near: LocalFile | None
     with target.open("rb") as written:
         digest = hashlib.file_digest(written, "sha256").hexdigest()
     if digest == manifest.sha256:
-        return len(needed)
+        return
     if near is not None:  # which is damaged
-        return fetch(place, manifest, target, None)
+        fetch(place, manifest, target, None)
+        return
     msg = f"version {manifest.number} of {place.location} is damaged"
     raise DamagedDatabaseError(msg, hint=SEND_ALL)
 
