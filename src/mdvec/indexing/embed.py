@@ -89,7 +89,7 @@ def embed_pending(
     failure: EmbeddingError | None = None
     stopped = False
     try:
-        _measure_if_unknown(work, embedder, space_id)
+        _measure_if_unknown(work, embedder, space_id, counts)
         boilerplate = known_boilerplate(work, counts)
         for count in _embed_batches(work, embedder, space_id, boilerplate):
             done += count
@@ -115,17 +115,14 @@ def probes(view: View, space_id: SpaceId | None) -> tuple[Sequence[str], ...]:
     return () if measured is not None else (QUESTIONS, PASSAGES)
 
 
-def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId) -> None:
+def _measure_if_unknown(work: Work, embedder: Embedder, space_id: SpaceId, counts: CollectionCounts) -> None:
     """Measure how similar unrelated texts are in a space, once there is a chunk.
 
     If nothing is pending, a failing model is no error: the next import tries again.
     """
     with work.store.read() as view:
-        if view.spaces.unrelated(space_id) is not None:
+        if not counts.chunks or view.spaces.unrelated(space_id) is not None:
             return
-        counts = view.collections.counts(work.collection.id, space_id)
-    if not counts.chunks:
-        return
     try:
         with run.current().step("measure_unrelated"):
             measured = measure_unrelated(embedder)
