@@ -98,13 +98,6 @@ class WhereTables(Part, ABC):
         """Return the number of chunks in all collections."""
         return int(self.tables.rows(self.count_chunks)[0][0])
 
-    def hold_all_chunks(self, collections: tuple[CollectionId, ...]) -> bool:
-        """Return True if no other collection has a chunk."""
-        inside = self.tables.one_of("k.id", collections)
-        sql = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
-            AND EXISTS(SELECT 1 FROM chunks c WHERE c.collection_id = k.id) LIMIT 1"""
-        return not self.tables.rows(sql, *inside.arguments)
-
     def chunk_filter(self, where: Where) -> IdFilter:
         """Return a filter for chunks: it keeps the ones inside."""
         documents = (
@@ -153,7 +146,10 @@ class WhereTables(Part, ABC):
         shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
         if self.document_conditions(shown) or self._own_conditions(shown):
             return False
-        return self.hold_all_chunks(self.readable(where.collections))
+        inside = self.tables.one_of("k.id", self.readable(where.collections))
+        others = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
+            AND EXISTS(SELECT 1 FROM chunks c WHERE c.collection_id = k.id) LIMIT 1"""
+        return not self.tables.rows(others, *inside.arguments)
 
     @memorized
     def few_inside(self, where: Where) -> tuple[frozenset[ChunkId], frozenset[DocumentId]] | None:
