@@ -10,15 +10,6 @@ from mdvec.errors import StoreError
 from mdvec.stores.postgres.connection import Connection
 from mdvec.types.ids import CollectionId, SpaceId
 
-NAMES = (
-    "raw.docs_github",
-    "rag.documents_with_metadata",
-    "rag.documents",
-    "rag.chunks",
-    "public.search_chunks",
-)
-"""What is made, in this order; each needs those before it."""
-
 _OURS = "made by mdvec store views"
 
 _FIND = """SELECT c.relkind::text, obj_description(c.oid, 'pg_class') FROM pg_class c
@@ -48,6 +39,7 @@ _HEADING_LINES = r"^(#{{1,6}}[ \t][^\n]*(\n+|$))+"
 # The name of a note without a heading above: its title, or that of its file without a time.
 _NAME = r"regexp_replace(d.title, '^\d{{8,14}}[_-]', '')"
 
+# Each needs those before it, and the function all of them.
 _VIEWS = {
     "raw.docs_github": f"""SELECT {_DOCUMENT_ID.format("d.id")} AS id, d.path AS file_path,
         {{schema}}.as_jsonb(t.frontmatter) AS frontmatter, substr(t.body, d.content_start + 1) AS content,
@@ -75,6 +67,7 @@ _VIEWS = {
         LEFT JOIN {{schema}}.vectors v ON v.space_id = {{space}} AND v.text_hash = c.text_hash
         WHERE c.collection_id = {{collection}} AND NOT d.superseded""",
 }
+_FUNCTION = "public.search_chunks"
 _SEARCH_CHUNKS = """CREATE FUNCTION public.search_chunks(
     query_embedding {vector}, filter_tags text[] DEFAULT NULL,
     match_count int DEFAULT 5, similarity_threshold float DEFAULT 0.7
@@ -117,8 +110,8 @@ def make_views(
         connection.execute(sql.SQL(head + query).format(**parts))
         connection.execute(f"GRANT SELECT ON {name} TO PUBLIC; COMMENT ON VIEW {name} IS '{_OURS}'")
     connection.execute(sql.SQL(_SEARCH_CHUNKS).format(**parts))
-    connection.execute(f"COMMENT ON FUNCTION {NAMES[-1]} IS '{_OURS}'")
-    return list(NAMES)
+    connection.execute(f"COMMENT ON FUNCTION {_FUNCTION} IS '{_OURS}'")
+    return [*_VIEWS, _FUNCTION]
 
 
 def _remove_ours(connection: Connection) -> None:
@@ -127,8 +120,8 @@ def _remove_ours(connection: Connection) -> None:
     Raises:
         StoreError: If there is something of another program under one of the names.
     """
-    for name in reversed(NAMES):
-        find = _FIND_FUNCTION if name == NAMES[-1] else _FIND
+    for name in (_FUNCTION, *reversed(_VIEWS)):
+        find = _FIND_FUNCTION if name == _FUNCTION else _FIND
         for kind, comment in connection.execute(find, tuple(name.split("."))).fetchall():
             if comment != _OURS:
                 msg = f"{name} already exists, and mdvec did not create it"
