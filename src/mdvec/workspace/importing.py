@@ -30,7 +30,6 @@ from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.types.report import CollectionCounts, ImportMode, ImportOptions, ImportReport
 from mdvec.workspace.collections import PUSH, Collections
 from mdvec.workspace.models import chunking_of, model_warnings, pinned_model, resume_change
-from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.indexing.watch import Watcher
@@ -51,9 +50,7 @@ Importing = Callable[[str, ImportOptions], ImportReport]
 """Brings a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`."""
 
 
-def import_into(
-    name: str, options: ImportOptions, *, collections: Collections, stages: Stages
-) -> ImportReport:
+def import_into(name: str, options: ImportOptions, collections: Collections) -> ImportReport:
     """Bring a collection up to date; see :meth:`mdvec.workspace.Workspace.import_collection`.
 
     A change of model that is under way is resumed. Until it is complete the old model's vectors stay
@@ -62,7 +59,7 @@ def import_into(
     from mdvec.indexing.embed import update_vector_index
     from mdvec.indexing.imports import run_import
 
-    store = collections.store()
+    store, stages = collections.store(), collections.stages
     collection = collections.named(name)
     with store.claim(collection, f"importing {name}", wait_s=options.wait_s) as claim:
         collection = collections.named(name)  # it may have changed while we waited
@@ -97,7 +94,7 @@ def import_into(
     if report.failure is not None and not options.accept_pending:
         raise report.failure
     if options.embed:
-        warnings += tuple(model_warnings(collections.named(name), stages, collections.place))
+        warnings += tuple(model_warnings(collections.named(name), collections))
     return replace(report, warnings=(*report.warnings, *warnings))
 
 
@@ -106,7 +103,6 @@ class Freshness:
 
     Args:
         collections: The collections.
-        stages: Makes their sources.
         config: The settings.
         importing: Brings one up to date.
         unreadable: Why sources cannot be read, by the collection, each until it was read again.
@@ -115,13 +111,12 @@ class Freshness:
     def __init__(
         self,
         collections: Collections,
-        stages: Stages,
         config: Config,
         importing: Importing,
         unreadable: dict[str, str],
     ) -> None:
         self._collections = collections
-        self._stages = stages
+        self._stages = collections.stages
         self._config = config
         self._import = importing
         self._unreadable = unreadable
@@ -358,15 +353,12 @@ class FirstIndex:
 
     Args:
         collections: The folder's.
-        stages: Makes its model.
         work: Imports it; is given how long to wait for another process, in seconds.
     """
 
-    def __init__(
-        self, collections: Collections, stages: Stages, work: Callable[[ImportOptions], ImportReport]
-    ) -> None:
+    def __init__(self, collections: Collections, work: Callable[[ImportOptions], ImportReport]) -> None:
         self._collections = collections
-        self._stages = stages
+        self._stages = collections.stages
         self._import = work
         self._background = BackgroundImport(lambda: work(ImportOptions(wait_s=float("inf"))))
 

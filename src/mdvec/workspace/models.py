@@ -21,7 +21,6 @@ from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, M
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 from mdvec.types.space import EmbeddingSpace
 from mdvec.workspace.collections import Collections
-from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.stages import Model, ModelPool, Stages
 
 
@@ -35,15 +34,14 @@ class Models:
     def __init__(
         self,
         collections: Collections,
-        stages: Stages,
         prices: PriceSettings,
         *,
         importing: Callable[[str, ImportOptions], ImportReport],
         running: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._collections = collections
-        self._stages = stages
-        self.reranker = stages.models.reranker_spec
+        self._stages = collections.stages
+        self.reranker = self._stages.models.reranker_spec
         self._prices = prices
         self._import = importing
         self._running = running
@@ -273,9 +271,9 @@ def chunking_of(collection: Collection, options: ImportOptions) -> ChunkingSpec:
     return chunking
 
 
-def configured_otherwise(collection: Collection, stages: Stages, place: DatabasePlace) -> tuple[str, ...]:
+def configured_otherwise(collection: Collection, collections: Collections) -> tuple[str, ...]:
     """Return a warning when the configuration names another model than the collection has."""
-    models, own = stages.models, collection.embedding
+    models, own = collections.stages.models, collection.embedding
     if own is None or not models.is_chosen:
         return ()
     wanted = models.configured
@@ -285,12 +283,13 @@ def configured_otherwise(collection: Collection, stages: Stages, place: Database
         return ()
     return (
         f"the configured model is {wanted}, but {collection.name} uses {own}: "
-        f"'{place.command('model', 'use', str(wanted), '-n', collection.name)}' changes it",
+        f"'{collections.place.command('model', 'use', str(wanted), '-n', collection.name)}' changes it",
     )
 
 
-def model_warnings(collection: Collection, stages: Stages, place: DatabasePlace) -> Iterator[str]:
+def model_warnings(collection: Collection, collections: Collections) -> Iterator[str]:
     """Yield what is wrong with the models of a collection."""
+    stages = collections.stages
     model, next_model = stages.model(collection), stages.next_model(collection)
     if model.problem is not None:
         yield sentences(model.problem, model.problem.hint)
@@ -300,7 +299,7 @@ def model_warnings(collection: Collection, stages: Stages, place: DatabasePlace)
     if model.embedder is not None:
         yield from model.embedder.warnings
     if next_model is None:
-        yield from configured_otherwise(collection, stages, place)
+        yield from configured_otherwise(collection, collections)
 
 
 def pinned_model(collection: Collection, model: Model, *, embed: bool) -> EmbeddingSpec | None:

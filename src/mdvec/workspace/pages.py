@@ -40,7 +40,6 @@ from mdvec.types.query import Filters, SearchQuery, Where
 from mdvec.types.report import ListedDocument, TagCount
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.reading import OtherFiles, find, lines_of_section, links_of, outline_of
-from mdvec.workspace.stages import Stages
 
 if TYPE_CHECKING:
     from mdvec.documents.targets import Embedded
@@ -82,9 +81,9 @@ class Addresses(Protocol):
 class Pages:
     """Documents to read. A part of :class:`mdvec.workspace.Workspace`; safe to use from several threads."""
 
-    def __init__(self, collections: Collections, stages: Stages, other_files: OtherFiles) -> None:
+    def __init__(self, collections: Collections, other_files: OtherFiles) -> None:
         self._collections = collections
-        self._stages = stages
+        self._stages = collections.stages
         self._other_files = other_files
 
     def read(self, path: str, collection: str, addresses: Addresses, marked: Marked | None = None) -> Page:

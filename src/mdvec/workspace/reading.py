@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
@@ -16,8 +16,7 @@ from mdvec.search.filters import MAX_DEPTH
 from mdvec.search.link_graph import link_graph, other_files
 from mdvec.search.references import Reference, backlinks_of, find_reference, look_of, without_brackets
 from mdvec.stores.interface import View
-from mdvec.stores.records import StoredChunk, StoredDocument
-from mdvec.stores.view import every_document
+from mdvec.stores.records import StoredDocument
 from mdvec.text.folding import spelled
 from mdvec.text.links import link_key, link_state, resolve
 from mdvec.text.tokens import estimate_token_count
@@ -48,13 +47,6 @@ def page_of_documents(
             start = last_path if place.name == last_collection else ""
             page += view.documents.page(place.id, after=start, prefix=prefix, limit=limit - len(page))
     return page
-
-
-def every_chunk(places: Sequence[Collection], view: View) -> Iterator[StoredChunk]:
-    """Yield all chunks as they are indexed, by collection, path and position."""
-    for collection in places:
-        for document in every_document(collection.id, view):
-            yield from view.chunks.of_document(document.id)
 
 
 class OtherFiles:

@@ -53,23 +53,23 @@ _UNEXPECTED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 
 
 def describe_all(
-    names: Sequence[str], collections: Collections, stages: Stages, *, files: bool, check: bool
+    names: Sequence[str], collections: Collections, *, files: bool, check: bool
 ) -> WorkspaceStatus:
     """Return the status of a database; see :meth:`mdvec.workspace.Workspace.status`."""
     if collections.place.is_missing and not names:
-        model = _described(stages.models.for_(None))
+        model = _described(collections.stages.models.for_(None))
         return WorkspaceStatus(collections.place.shown, 0, model, ())
     with collections.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
-        statuses = [_describe(each, view, stages, collections.place, files=files) for each in chosen]
+        statuses = [_describe(each, view, collections, files=files) for each in chosen]
         watchers = tuple(each for each in view.collections.activities() if not each.collection)
     if check:
-        statuses = [_checked(each, collections, stages) for each in statuses]
+        statuses = [_checked(each, collections) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
     return WorkspaceStatus(
         database=collections.place.shown,
         size_bytes=collections.size_bytes,
-        model=", ".join(models) or _described(stages.models.for_(None)),
+        model=", ".join(models) or _described(collections.stages.models.for_(None)),
         collections=tuple(statuses),
         watchers=watchers,
         published=collections.published,
@@ -77,8 +77,9 @@ def describe_all(
 
 
 def _describe(
-    collection: Collection, view: View, stages: Stages, place: DatabasePlace, *, files: bool
+    collection: Collection, view: View, collections: Collections, *, files: bool
 ) -> CollectionStatus:
+    stages = collections.stages
     model, next_model = stages.model(collection), stages.next_model(collection)
     space_id = model.space_id(collection, view)
     change = None
@@ -93,10 +94,12 @@ def _describe(
         collection,
         view.collections.counts(collection.id, space_id),
         tuple(states) if files else (),
-        remarks=() if files else _first_of(states, place.command("status", "-n", collection.name)),
+        remarks=()
+        if files
+        else _first_of(states, collections.place.command("status", "-n", collection.name)),
         model=_described(model),
         change=change,
-        warnings=configured_otherwise(collection, stages, place),
+        warnings=configured_otherwise(collection, collections),
         activity=activity,
     )
 
@@ -112,8 +115,8 @@ def _first_of(odd: Sequence[FileStatus], command: str) -> tuple[str, ...]:
     return (*itertools.islice(named, _MAX_REASONS), *left)
 
 
-def _checked(status: CollectionStatus, collections: Collections, stages: Stages) -> CollectionStatus:
-    collection = status.collection
+def _checked(status: CollectionStatus, collections: Collections) -> CollectionStatus:
+    collection, stages = status.collection, collections.stages
     try:
         source = stages.source(collection.source)
         recipe = stages.recipe(collection.chunking, stages.cutting_model(collection))
@@ -167,13 +170,13 @@ def _holds_text(entry: SourceEntry, source: Source) -> bool:
         return False
 
 
-def examine(collections: Collections, stages: Stages) -> list[Finding]:
+def examine(collections: Collections) -> list[Finding]:
     """Examine everything; what cannot even be opened is a finding too.
 
     Returns:
         The findings, in the order of a reader's interest.
     """
-    findings = [_about_machine(), *_about_place(collections.place)]
+    stages, findings = collections.stages, [_about_machine(), *_about_place(collections.place)]
     try:
         warnings = collections.warnings  # opens the store
     except MdvecError as error:
@@ -190,7 +193,7 @@ def examine(collections: Collections, stages: Stages) -> list[Finding]:
             versions = {each.id: view.documents.versions(each.id) for each in registered}
         findings.extend(
             finding
-            for item in describe_all((), collections, stages, files=True, check=True).collections
+            for item in describe_all((), collections, files=True, check=True).collections
             for finding in (
                 *_about_collection(item, collections),
                 *(Finding(Severity.NOTE, item.collection.name, each) for each in item.warnings),

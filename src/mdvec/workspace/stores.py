@@ -21,7 +21,6 @@ from mdvec.types.report import ImportMode
 from mdvec.types.store_report import MovedStore, PublishReport, RebuiltIndex, SpaceSize, StoreDescription
 from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import open_database, open_store
-from mdvec.workspace.stages import Stages
 
 _MOVE_WAIT_S = 5.0  # for an import to end
 
@@ -29,9 +28,9 @@ _MOVE_WAIT_S = 5.0  # for an import to end
 class Stores:
     """The store of a workspace, and what can be done with it as a whole."""
 
-    def __init__(self, collections: Collections, stages: Stages, config: Config) -> None:
+    def __init__(self, collections: Collections, config: Config) -> None:
         self._collections = collections
-        self._stages = stages
+        self._stages = collections.stages
         self._config = config
 
     def describe(self) -> StoreDescription:

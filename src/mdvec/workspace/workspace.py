@@ -93,22 +93,20 @@ class Workspace:
         self._first_index: FirstIndex | None = None
         if place.docs_dir is not None and self.may_write:
             self._first_index = FirstIndex(
-                collections, self._stages, lambda options: self.import_collection(DOCS_COLLECTION, options)
+                collections, lambda options: self.import_collection(DOCS_COLLECTION, options)
             )
         self._guard = threading.Lock()
         self._runs: list[run.Run] = []
         self._closed = False
         self.models = Models(
-            collections, self._stages, config.prices, importing=self.import_collection, running=self._running
+            collections, config.prices, importing=self.import_collection, running=self._running
         )
         self.sections = Sections(collections, self.import_collection)
         self._unreadable: dict[str, str] = {}
-        self.freshness = Freshness(
-            collections, self._stages, config, self.import_collection, self._unreadable
-        )
-        self.stores = Stores(collections, self._stages, config)
+        self.freshness = Freshness(collections, config, self.import_collection, self._unreadable)
+        self.stores = Stores(collections, config)
         self._other_files = reading.OtherFiles()
-        self.pages = Pages(collections, self._stages, self._other_files)
+        self.pages = Pages(collections, self._other_files)
         self.browse = Browse(
             collections, lambda query, path: self.search(query, wait_for_vectors=False, related_to=path)
         )
@@ -222,7 +220,7 @@ class Workspace:
 
         with self._running(), recorded_import(name, options) as record:
             try:
-                report = import_into(name, options, collections=self._collections, stages=self._stages)
+                report = import_into(name, options, self._collections)
             except SourceError as error:
                 self._unreadable[name] = no_longer_updated(name, error)
                 raise
@@ -275,7 +273,7 @@ class Workspace:
                 query, warnings = self._first_index.prepare(query, wait_for_vectors=wait_for_vectors)
                 # A folder that is not registered has no model of its own: the configuration chooses it.
                 for each in self._collections.chosen(query.collections):
-                    warnings += configured_otherwise(each, self._stages, self._collections.place)
+                    warnings += configured_otherwise(each, self._collections)
                 warnings = tuple(dict.fromkeys(warnings))  # an import has said so, too
             left, checked_ms = self.freshness.bring_up(query.collections)
             unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
@@ -411,7 +409,9 @@ class Workspace:
             CollectionNotFoundError: If one of them does not exist.
         """
         with self._collections.read() as view:
-            yield from reading.every_chunk(self._collections.chosen(collections, view), view)
+            for place in self._collections.chosen(collections, view):
+                for _, known in sorted(view.documents.known(place.id).items()):
+                    yield from view.chunks.of_document(known.id)
 
     def status(self, name: str | None = None, *, files: bool = False, check: bool = False) -> WorkspaceStatus:
         """Return what is indexed, and whether it matches the sources.
@@ -420,14 +420,14 @@ class Workspace:
             CollectionNotFoundError: If there is no such collection.
         """
         names = (name,) if name else ()
-        status = describe_all(names, self._collections, self._stages, files=files, check=check)
+        status = describe_all(names, self._collections, files=files, check=check)
         unreadable = map(self._unreadable.get, names or sorted(self._unreadable))
         store = () if self._collections.place.is_missing else self._collections.warnings
         return replace(status, warnings=(*self._config.warnings, *filter(None, unreadable), *store))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
-        findings = examine(self._collections, self._stages)
+        findings = examine(self._collections)
         return [*findings, *(Finding(Severity.NOTE, "settings", each) for each in self._config.warnings)]
 
     def explaining(self) -> AbstractContextManager[None]:
