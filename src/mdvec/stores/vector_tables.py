@@ -131,12 +131,6 @@ class SpaceTables(NarrowedPart):
         return next((SpaceId(key) for (key,) in rows), None)
 
     @memorized
-    def dimension(self, space_id: SpaceId) -> int:
-        """Return the length of a vector of a space."""
-        ((dimension,),) = self.tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
-        return int(dimension)
-
-    @memorized
     def unrelated(self, space_id: SpaceId) -> UnrelatedTexts | None:
         sql = "SELECT unspaced, mean, spread, passages FROM unrelated WHERE space_id = ?"
         found = {bool(unspaced): Unrelated(*rest) for unspaced, *rest in self.tables.rows(sql, space_id)}
@@ -181,7 +175,6 @@ class VectorTables(NarrowedPart, VectorWriter):
         tables: The transaction.
         where: Which chunks and documents a ``Where`` covers.
         chunks: The chunks of the transaction.
-        spaces: Its spaces.
         matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
         index: The vector index of the store, if it has one.
     """
@@ -191,13 +184,11 @@ class VectorTables(NarrowedPart, VectorWriter):
         tables: Tables,
         where: WhereTables,
         chunks: ChunkTables,
-        spaces: SpaceTables,
         matrices: Matrices | None,
         index: AttachedIndex | None = None,
     ) -> None:
         super().__init__(tables, where)
         self._chunks = chunks
-        self._spaces = spaces
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
         self._index = None if index is None else IndexFollower(index, tables)
@@ -253,7 +244,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         """Return vectors as they are stored, shape (n, dim)."""
         from mdvec.stores.matrix import rows_of, widened
 
-        return widened(rows_of(stored, self.tables.vector_dtype, self._spaces.dimension(space_id)))
+        return widened(rows_of(stored, self.tables.vector_dtype, self._dimension(space_id)))
 
     def _check_shape(self, shape: tuple[int, ...], hashes: int, space_id: SpaceId) -> None:
         """Refuse an array that is not one vector for each hash.
@@ -261,9 +252,15 @@ class VectorTables(NarrowedPart, VectorWriter):
         Raises:
             ValueError: If it is not.
         """
-        if shape != (hashes, self._spaces.dimension(space_id)):
-            msg = f"vectors of shape {shape} where {(hashes, self._spaces.dimension(space_id))} was expected"
+        if shape != (hashes, self._dimension(space_id)):
+            msg = f"vectors of shape {shape} where {(hashes, self._dimension(space_id))} was expected"
             raise ValueError(msg)
+
+    @memorized
+    def _dimension(self, space_id: SpaceId) -> int:
+        """Return the length of a vector of a space."""
+        ((dimension,),) = self.tables.rows("SELECT dimension FROM spaces WHERE id = ?", space_id)
+        return int(dimension)
 
     @memorized
     def sample(self, space_id: SpaceId, count: int) -> list[ChunkPlace]:
@@ -323,7 +320,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         file = self._file(space_id)
         space = None if file is None else file.read(self.tables.version, self.tables.vector_epoch)
         if space is None:
-            shape = (0, self._spaces.dimension(space_id))
+            shape = (0, self._dimension(space_id))
             nothing = VectorBlock(np.empty(0, np.int64), np.empty(shape, np.float16))
             space = SpaceMatrix(-1, self.tables.vector_epoch, _NO_IDS, Matrix((nothing,)))
         return space if space.version == self.tables.version else self.update_matrix(space_id, space)

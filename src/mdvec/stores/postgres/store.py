@@ -182,7 +182,6 @@ def snapshot(
     tables = PostgresTables(connection, exact_up_to, memo, readable)
     where = PostgresWhere(tables)
     chunks = PostgresChunks(tables, where)
-    spaces = SpaceTables(tables, where)
     return Writer(
         version=tables.version,
         restricted=readable is not None,
@@ -190,8 +189,8 @@ def snapshot(
         documents=PostgresDocuments(tables, where),
         chunks=chunks,
         words=PostgresWords(tables, where),
-        spaces=spaces,
-        vectors=PostgresVectors(tables, where, chunks, spaces, matrices, index),
+        spaces=SpaceTables(tables, where),
+        vectors=PostgresVectors(tables, where, chunks, matrices, index),
     )
 
 

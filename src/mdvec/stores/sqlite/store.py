@@ -126,7 +126,6 @@ def snapshot(
     tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
     chunks = ChunkTables(tables, where)
-    spaces = SpaceTables(tables, where)
     vectors = SqliteVectors
     if index is not None:
         from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
@@ -139,8 +138,8 @@ def snapshot(
         documents=SqliteDocuments(tables, where),
         chunks=chunks,
         words=SqliteWords(tables, where),
-        spaces=spaces,
-        vectors=vectors(tables, where, chunks, spaces, matrices, index),
+        spaces=SpaceTables(tables, where),
+        vectors=vectors(tables, where, chunks, matrices, index),
     )
 
 
