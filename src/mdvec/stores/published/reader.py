@@ -60,10 +60,8 @@ class PublishedStore:
 
     Args:
         location: A folder, or ``s3://BUCKET[/PATH]``.
-        cache_dir: See :class:`PublishedSettings`.
-        refresh_s: See :class:`PublishedSettings`.
-        region: See :class:`mdvec.settings.BucketSettings`.
-        endpoint: Likewise.
+        cache_dir: Where copies are kept.
+        settings: See :class:`PublishedSettings`.
 
     Raises:
         ConfigError: If what it needs is not installed.
@@ -76,18 +74,11 @@ class PublishedStore:
     takes_cache_dir: ClassVar[bool] = True
     team: Team | None = None
 
-    def __init__(
-        self,
-        location: Path | str,
-        *,
-        cache_dir: Path,
-        refresh_s: float = _REFRESH_S,
-        region: str | None = None,
-        endpoint: str | None = None,
-    ) -> None:
-        self._place = open_place(location, region=region, endpoint=endpoint)
+    def __init__(self, location: Path | str, *, cache_dir: Path, **settings: Any) -> None:
+        chosen = PublishedSettings(**settings)
+        self._place = open_place(location, region=chosen.region, endpoint=chosen.endpoint)
         self.location = self._place.location
-        identity = hashlib.sha256(f"{endpoint or ''} {self.location}".encode()).hexdigest()
+        identity = hashlib.sha256(f"{chosen.endpoint or ''} {self.location}".encode()).hexdigest()
         self._copies = LocalCopies(cache_dir.absolute() / "published" / identity[:_IDENTITY_CHARS])
         self._refreshing = threading.Lock()
         self._guard = threading.Lock()
@@ -96,6 +87,7 @@ class PublishedStore:
         self._highest = 0 if known is None else known.manifest.number
         self._held = self._open_first()
         self._stop = threading.Event()
+        refresh_s = chosen.refresh_s or _REFRESH_S
         self._thread = threading.Thread(
             target=self._follow, args=(refresh_s,), name="mdvec-published", daemon=True
         )
