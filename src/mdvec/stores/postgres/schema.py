@@ -165,28 +165,21 @@ def set_access(
 ) -> None:
     """Grant or revoke the right to read a collection, inside a transaction.
 
+    Whoever may read one may use the tables; which rows a role sees, the policies decide.
+
     Raises:
         NotFoundError: If the right is granted, and there is no such role.
     """
     if may_read:
-        let_use(connection, schema, role)
+        names = {"schema": sql.Identifier(schema), "role": sql.Identifier(role)}
+        try:
+            for right in ("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}"):
+                connection.execute(sql.SQL("GRANT " + right + " TO {role}").format(**names))
+        except errors.UndefinedObject:
+            msg = f"there is no role {role!r}"
+            raise NotFoundError(msg, hint=f'Create it first: CREATE ROLE "{role}" LOGIN;') from None
         changed = "INSERT INTO access VALUES (%s, %s) ON CONFLICT DO NOTHING"
     else:
         changed = "DELETE FROM access WHERE role = %s AND collection_id = %s"
     if connection.execute(changed, (role, collection_id)).rowcount:
         connection.execute(NEW_EPOCH)  # in memory is what could be read before
-
-
-def let_use(connection: Connection, schema: str, role: str) -> None:
-    """Let a role read the tables; which rows it sees, the policies decide.
-
-    Raises:
-        NotFoundError: If there is no such role.
-    """
-    names = {"schema": sql.Identifier(schema), "role": sql.Identifier(role)}
-    try:
-        for right in ("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}"):
-            connection.execute(sql.SQL("GRANT " + right + " TO {role}").format(**names))
-    except errors.UndefinedObject:
-        msg = f"there is no role {role!r}"
-        raise NotFoundError(msg, hint=f'Create it first: CREATE ROLE "{role}" LOGIN;') from None
