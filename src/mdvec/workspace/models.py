@@ -15,7 +15,7 @@ from mdvec.embedding.interface import Cluster
 from mdvec.errors import ConfigError, EmbeddingError, SourceError, UsageError, sentences
 from mdvec.indexing.work import Work
 from mdvec.settings import set_only
-from mdvec.stores.interface import Store, View, Writer
+from mdvec.stores.interface import View, Writer
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, parse_embedding_spec
 from mdvec.types.model_report import ImportEstimate, ListedModel, ModelChange, ModelChangeOutcome
 from mdvec.types.report import ImportMode, ImportOptions, ImportReport
@@ -157,7 +157,11 @@ class Models:
         changes: list[ModelChange] = []
         for each in self._collections.chosen(names, include_disabled=True):
             started = time.perf_counter()
-            was_changing = cancel_change(each, self._collections.store(), self._stages.models)
+            with self._collections.store().write() as writer:
+                before = self._collections.named(each.name, writer)
+                writer.collections.change(each.id, lambda now: replace(now, next_embedding=None))
+                _drop_left_behind(before, writer, self._stages.models)
+            was_changing = before.next_embedding is not None
             outcome = ModelChangeOutcome.CANCELLED if was_changing else ModelChangeOutcome.SAME
             changes.append(self._changed(each, outcome, started))
         return changes
@@ -392,20 +396,6 @@ def resume_change(work: Work, report: ImportReport, stages: Stages) -> ImportRep
         new_model=str(next_model.spec),
         elapsed_ms=report.elapsed_ms + (time.perf_counter() - started) * 1000,
     )
-
-
-def cancel_change(collection: Collection, store: Store, models: ModelPool) -> bool:
-    """Cancel a change of the model, and drop its vectors; return whether there was one."""
-    before: list[Collection] = []
-
-    def forget(now: Collection) -> Collection:
-        before.append(now)
-        return replace(now, next_embedding=None)
-
-    with store.write() as writer:
-        writer.collections.change(collection.id, forget)
-        _drop_left_behind(before[0], writer, models)
-    return before[0].next_embedding is not None
 
 
 def _has_vectors(collection: Collection, view: View, models: ModelPool) -> bool:
