@@ -23,6 +23,7 @@ from mdvec.chunking.sections import SectionChunker
 from mdvec.config.paths import default_cache_dir
 from mdvec.documents.parse import parse_document
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
+from mdvec.embedding.interface import Runtime
 from mdvec.indexing.prepare import make_record
 from mdvec.types.change import SourceEntry
 
@@ -55,7 +56,7 @@ def measure(part: str, chars: int) -> dict[str, float]:
         part: What is repeated.
         chars: How long the text is.
     """
-    tokens = BuiltinEmbedder(cache_dir=default_cache_dir()).tokens
+    tokens = BuiltinEmbedder(Runtime(default_cache_dir())).tokens
     chunker = SectionChunker(token_ends=tokens.ends, token_estimate=tokens.estimate)
     text = part * (chars // len(part))
     for each in ("a first text", text):  # the first one imports and maps what is needed

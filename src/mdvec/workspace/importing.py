@@ -393,6 +393,8 @@ class FirstIndex:
                 warnings = self._import(options).warnings
             except WriterBusyError as error:  # what is written already can be searched
                 warnings = (f"the folder is still being indexed: {error}",)
+            except SourceError as error:
+                warnings = self._refused(error)
         return (query, warnings) if wait_for_vectors else self._make_some(query, warnings, is_new=is_new)
 
     @property
@@ -446,9 +448,9 @@ class FirstIndex:
             background.start()
             background.wait(self._has_text, until=background.started_at + _BUDGET_S)
             if self._docs().last_indexed_ms is None:
-                if background.error is not None:
-                    raise background.error
                 warnings = ("the folder is still being indexed: documents that are not read yet are missing",)
+                if background.error is not None:
+                    warnings = self._refused(background.error)
         counts = self._count()
         if counts.pending_chunks and not background.tried:
             background.start()  # an earlier process ended before all vectors were made
@@ -460,6 +462,12 @@ class FirstIndex:
             # The answer does not even wait for a model that could be of no use to it.
             query, warnings = _by_words(query, warnings, "the vectors are still being made")
         return query, (*warnings, *background.take_warnings())
+
+    def _refused(self, error: Exception) -> tuple[str, ...]:
+        """Return a warning that the index is as it was, of an import that was refused; raise without one."""
+        if not isinstance(error, SourceError) or not self._count().chunks:
+            raise error
+        return (no_longer_updated(DOCS_COLLECTION, error),)
 
     def _docs(self) -> Collection:
         return self._collections.named(DOCS_COLLECTION)

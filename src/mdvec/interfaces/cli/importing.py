@@ -149,7 +149,7 @@ def _print(
     values.append(value)
     if session.output != "json":
         for warning in warnings:
-            warn(warning)
+            warn(session.hint(warning))
         if more:
             note(more)
         write(f"{text}\n")

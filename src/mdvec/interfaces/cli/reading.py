@@ -123,8 +123,7 @@ def _up_to_date(session: Session, names: Sequence[str]) -> Iterator[Workspace]:
     """Open the workspace; first look for changed files, as a search does, and warn about what is not read."""
     with session.reading(*names) as workspace:
         left, _ = workspace.freshness.bring_up(names)
-        for each in left:
-            warn(each)
+        session.warn(left)
         yield workspace
 
 

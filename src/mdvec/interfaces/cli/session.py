@@ -93,10 +93,10 @@ class Session:
         return self._loaded
 
     def warn(self, warnings: Iterable[str]) -> None:
-        """Write warnings, each once."""
+        """Write warnings, each once; commands in them work on the same index."""
         for warning in dict.fromkeys(warnings):
             if warning not in self.warned:
-                warn(warning)
+                warn(self.hint(warning))
                 self.warned.add(warning)
 
     def trusts_now(self, error: UntrustedConfigError) -> bool:
