@@ -386,8 +386,11 @@ def _refuse(reason: str) -> NoReturn:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
+        # What is never closed is wrong where it begins.
+        is_open = "quoted" in (error.context or "") or "flow" in (error.context or "")
+        mark = error.context_mark if is_open and error.context_mark else error.problem_mark
         # Line 0 of the block is line 2 of the file. What YAML expected there is no help to a writer.
-        return f"line {error.problem_mark.line + 2} is not valid YAML"
+        return f"line {mark.line + 2} is not valid YAML"
     return (str(error) or type(error).__name__).splitlines()[0]
 
 

@@ -34,7 +34,7 @@ _PERIODS = {
     **dict.fromkeys(("last year", "去年", "昨年"), ("y", 1)),
 }
 _LONGEST_DAYS = {"d": 1, "w": 7, "m": 31, "y": 366}
-_DATE = re.compile(r"(\d{4})(?:([-/]?)(\d\d)(?:\2(\d\d))?)?")
+_DATE = re.compile(r"(\d{4})(?:([-/]?)((?<=[-/])\d\d?|\d\d)(?:\2((?<=[-/])\d\d?|\d\d))?)?")
 _JAPANESE_DATE = re.compile(
     r"(?:(?P<era>令和|平成|昭和)(?P<number>\d{1,2}|元)|(?P<year>\d{4}))年(?:(?P<month>\d{1,2})月(?:(?P<day>\d{1,2})日)?)?"
 )

@@ -140,6 +140,20 @@ def test_a_broken_block_is_repaired_property_by_property(block: str, values: dic
     assert warning.startswith("frontmatter is repaired: ")
 
 
+@pytest.mark.parametrize(
+    ("block", "line"),
+    [
+        ('title: "unclosed\ntags: [a, b]\nauthor: Ann', 2),
+        ("title: ok\ntags: [a, b\nauthor: Ann", 3),
+        ("title: ok\nauthor: Ann: Bo", 3),
+    ],
+)
+def test_the_warning_names_the_line_that_is_wrong(block: str, line: int) -> None:
+    """What is never closed is wrong where it begins."""
+    [warning] = read_frontmatter(f"---\n{block}\n---\nText").warnings
+    assert f"line {line} is not valid YAML" in warning
+
+
 @given(st.text(alphabet="ab:-#[]\"'{}*&!@%\t \n", max_size=60))
 def test_no_word_of_a_block_is_lost(block: str) -> None:
     """Whatever is wrong with it, its words are values, or text of the note; comments are none, as in YAML."""

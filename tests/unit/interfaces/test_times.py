@@ -25,6 +25,7 @@ NOW = datetime(2026, 5, 15, 12, 0, 0, 250_000, tzinfo=timezone(timedelta(hours=9
         ("2週間前", NOW - timedelta(weeks=2)),
         ("6ヶ月前", NOW - timedelta(days=180)),
         ("2026-05-01", datetime(2026, 5, 1, tzinfo=NOW.tzinfo)),
+        ("2026/5/1", datetime(2026, 5, 1, tzinfo=NOW.tzinfo)),
         ("2026/05/01", datetime(2026, 5, 1, tzinfo=NOW.tzinfo)),
         ("2026-05-01T09:30", datetime(2026, 5, 1, 9, 30, tzinfo=NOW.tzinfo)),
         ("2026-05-01T09:30:00Z", datetime(2026, 5, 1, 9, 30, tzinfo=UTC)),
