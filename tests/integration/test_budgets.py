@@ -38,7 +38,7 @@ class Way(Struct):
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
 SEARCH = Way(modules=55, functions=304, depth=15)
-IMPORT = Way(modules=69, functions=364, depth=17)
+IMPORT = Way(modules=69, functions=360, depth=17)
 
 
 def followed(call: Callable[[], object]) -> Way:

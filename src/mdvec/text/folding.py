@@ -58,8 +58,9 @@ _KANA = HIRAGANA + KATAKANA
 _DASHES = "-\u2010-\u2015\u2212\u2500\uff0d\uff70~\u301c\uff5e"
 # These expressions begin with a rare character, so that the rest of a text is skipped quickly.
 _DASH_AFTER_KANA = re.compile(rf"[{_DASHES}](?<=[{_KANA}].)(?=[{_KANA}])")
-# Between digits they are hyphens, as in a telephone number; an en dash is a range.
-_DASH_IN_NUMBER = re.compile(r"[ー\u2010-\u2012\u2015\u2212\u2500\uff0d\uff70](?<=[0-9].)(?=[0-9])")
+DASH_IN_NUMBER = re.compile(r"[ー\u2010-\u2012\u2015\u2212\u2500\uff0d\uff70](?<=[0-9].)(?=[0-9])")
+"""The same dashes between digits, as in a telephone number: hyphens. An en dash is a range."""
+
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
 _FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")
 # ヴァイオリン and バイオリン are one word.
@@ -167,16 +168,11 @@ class _PlainCharacters(dict[int, str]):
 _plain = _PlainCharacters()
 
 
-def with_hyphens(text: str) -> str:
-    """Return a text of one width with hyphens for the dashes between digits that Japanese keyboards have."""
-    return _DASH_IN_NUMBER.sub("-", text)
-
-
 def unify_kana(folded: str) -> str:
     """Write long vowels, foreign sounds with ``ヴ`` and repeated kanji in one way."""
     usual = _VU.sub(lambda found: _VU_AS_BU[found[1]], _REPEATED.sub(r"\1", folded))
     usual = _GLIDE.sub(lambda found: _WITHOUT_GLIDE[found[0]], usual)
-    return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", with_hyphens(usual)))
+    return _FINAL_LONG_VOWEL.sub("", _DASH_AFTER_KANA.sub("ー", DASH_IN_NUMBER.sub("-", usual)))
 
 
 def fold_name(name: str) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import asdict
 
 from mdvec.text.dictionary import other_spellings, translations
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS, WORD_OF_FORM
-from mdvec.text.folding import ascii_words, compatible, normalise, with_hyphens
+from mdvec.text.folding import DASH_IN_NUMBER, ascii_words, compatible, normalise
 from mdvec.text.scripts import (
     HAN,
     HIRAGANA,
@@ -355,7 +355,7 @@ def indexed_spellings(text: str) -> list[str]:
     text = compatible(text)
     found: list[str] = []
     if not text.isascii():
-        text = with_hyphens(_LINE_END.sub("-", text).replace("\u2010", "-"))
+        text = DASH_IN_NUMBER.sub("-", _LINE_END.sub("-", text).replace("\u2010", "-"))
     if "-" in text:
         # A line may end after a hyphen, as in texts that were taken from PDF files.
         words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
