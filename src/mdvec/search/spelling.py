@@ -37,8 +37,9 @@ _MIN_LETTERS = 4
 _MAX_LETTERS = 40  # the candidates of a word take the square of its length
 _LETTERS_OF_TOKEN = 2.5  # fewer for each token of a model are no word in any language
 _MIN_PART = 3  # letters of a word that is a part of another
+_COUNTED = re.compile(r"\d+(?=[A-Za-z]+\Z)")
 _MAX_READ = 20  # chunks, to see whether two words are next to each other
-_PAIR = re.compile(r"(?<![^\W_])([^\W\d_]+)(?=( [^\W\d_]+)(?![^\W_]))", re.ASCII)
+_PAIR = re.compile(r"(?<![^\W_])(\d+|[^\W\d_]+)(?=( [^\W\d_]+)(?![^\W_]))", re.ASCII)
 # A question has hardly more unknown words; a mistyped one has some hundred neighbours to look up.
 _MAX_MENDED = 8
 _MAX_NAMED = 8
@@ -115,8 +116,8 @@ def check_spelling(
             if normalise(word) in whole
         }
         pairs = {"".join(pair): pair[0] + pair[1][1:] for text in texts for pair in _PAIR.findall(text)}
-        joined = [written_term(normalise(each)) for each in pairs.values()]
-        every = [*terms.values(), *chain(*others.values()), joined]
+        joined = {typed: word_terms(normalise(each))[-1] for typed, each in pairs.items()}
+        every = [*terms.values(), *chain(*others.values()), [*joined.values()]]
         frequencies = view.words.frequencies([term for each in every for term in each])
         if not frequencies.chunks:
             return Spelling()
@@ -134,7 +135,7 @@ def check_spelling(
         corrections = {
             typed: whole
             for typed, whole in pairs.items()
-            if written_term(normalise(whole)) in known and not {*typed.split()}.isdisjoint(unknown)
+            if joined[typed] in known and not {*typed.split()}.isdisjoint(unknown)
         }
         unknown = [word for word in unknown if not any(word in typed.split() for typed in corrections)]
         alone = [word for word in unknown if normalise(word) not in whole]
@@ -235,11 +236,11 @@ def _is_word_in(word: str, chunks: Sequence[ChunkId], view: View) -> bool:
 def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
     """Return the two words that texts have next to each other instead of each of some words.
 
-    Of ``lruCache`` that are ``lru Cache``.
+    Of ``lruCache`` that are ``lru Cache``, of ``16GB`` ``16 GB``.
     """
-    places = {word: _places_in(word) for word in words if word.isascii() and word.isalpha()}
+    places = {word: _places_in(word) for word in words if word.isascii()}
     parts = {part for word, found in places.items() for at in found for part in (word[:at], word[at:])}
-    terms = {part: written_term(normalise(part)) for part in parts}
+    terms = {part: word_terms(normalise(part))[-1] for part in parts}
     known = view.words.frequencies([*terms.values()]).of_term if terms else {}
     corrections: dict[str, str] = {}
     for word, found in places.items():
@@ -254,7 +255,9 @@ def _parted(words: Sequence[str], inside: Where, view: View) -> dict[str, str]:
 
 
 def _places_in(word: str) -> list[int]:
-    """Return the places where a word may be two, between a small and a capital letter if there are any."""
+    """Return the places where a word may be two: before a unit, or between a small and a capital letter."""
+    if not word.isalpha():
+        return [number.end()] if (number := _COUNTED.match(word)) else []
     inner = range(_MIN_PART, len(word) - _MIN_PART + 1)
     humps = [at for at in inner if word[at - 1].islower() and word[at].isupper()]
     return humps or [*inner]

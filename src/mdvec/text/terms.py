@@ -80,6 +80,7 @@ _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 _CODE_GROUP = rf"[A-Z\d]+(?!{_BOUND})"
 _DIVIDED = rf"(?<!{_BOUND})(?<![.,/-])\+?\(?{_CODE_GROUP}(?:(?:\) ?| ?\(| - |[ ./-]){_CODE_GROUP})*+"
 _DIVIDED_SIGN = re.compile(r"\d[ ./()-]{1,3}[A-Z\d]|[A-Z][ ./()-]{1,3}\d|\b0\d{8}")
+_BEFORE_UNIT = re.compile(r"(?<=\d) ?(?=[A-Za-z]{1,3}(?![^\W_]))")
 _LABEL = re.compile(r"(?<![A-Z])(?:TEL|FAX)(?=[+\d])", re.IGNORECASE)
 _GROUP = re.compile(r"[A-Z\d]+")
 _MOST_GROUPS = 6
@@ -236,9 +237,10 @@ def written_term(word: str) -> str:
 def phrase_spellings(phrase: str) -> list[str]:
     """Return a phrase as it is, with words with hyphens as one, and with other kana after the same kanji.
 
-    If it is a code in groups, also as a single one.
+    If it is a code in groups, also as a single one; a number with a unit also with and without a space.
     """
     whole = without_hyphens(phrase)
+    units = [_BEFORE_UNIT.sub(joint, phrase) for joint in ("", " ")]
     bare = "".join(filter(str.isalnum, phrase))
     whole_codes = (parts for parts in codes_in(phrase) if "".join(parts) == bare)
     codes = [code for parts in whole_codes for code in _as_code(parts, is_end=True)]
@@ -250,7 +252,7 @@ def phrase_spellings(phrase: str) -> list[str]:
         for each in others
         if (same := kanji.sub("", each)) == kanji.sub("", word) and same
     ]
-    return list(dict.fromkeys((phrase, whole, *codes, *found)))
+    return list(dict.fromkeys((phrase, whole, *units, *codes, *found)))
 
 
 def without_hyphens(text: str) -> str:

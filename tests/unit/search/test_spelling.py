@@ -131,6 +131,9 @@ def test_a_word_that_texts_write_as_two_is_two(world: World) -> None:
         spelling(world, "retention of hashTable").mended("日本語hashTableのhashTabled")
         == "日本語hash TableのhashTabled"
     )
+    add(world, "e.md", "It has 16GB, and a cable of 30 mm.")
+    assert spelling(world, "16 GB needlestick").corrections == {"16 GB": "16GB"}
+    assert spelling(world, "cable 30mm").corrections == {"30mm": "30 mm"}
     assert spelling(world, "bannedpeanut").corrections == {}  # not next to each other
     assert spelling(world, "retention butter").corrections == {}
 

@@ -27,6 +27,8 @@ from mdvec.text.matches import fold_heading, phrase_finder
         ("03-1234-5678", "TEL03-1234-5678"),
         ("350,000円", "見積額３５０，０００円です。"),
         ("１，２００個", "数量は1200個です。"),
+        ("16GB", "It has 16 GB RAM."),
+        ("16 GB RAM", "It has 16GB RAM."),
         ("read_file", "use readFile"),
         ("BA502", "flight BA 502"),
         ("30秒", "リトライの間隔は 30 秒です"),
