@@ -64,10 +64,14 @@ export function showFailure(
   begin: () => void,
 ): void {
   const commands = error instanceof Failure ? error.commands.join("\n") : "";
-  // Each pause in typing fails alike; what somebody is about to copy stays as it is.
-  if (commands && el.querySelector(".mdvec-failure pre")?.textContent === commands) return;
+  const message = error instanceof Error ? error.message : String(error);
+  // Each pause in typing fails alike: what somebody is about to copy or to click stays as it is.
+  const shown = el.querySelector(".mdvec-failure");
+  const shownCommands = shown?.querySelector("pre")?.textContent ?? "";
+  const isSame = shown?.firstChild?.textContent === message && shownCommands === commands;
+  if (isSame && !shown?.querySelector("button:disabled")) return;
   el.empty();
-  const box = el.createDiv({ cls: "mdvec-failure", text: error instanceof Error ? error.message : String(error) });
+  const box = el.createDiv({ cls: "mdvec-failure", text: message });
   const button = (key: "copy" | "start", act: (made: HTMLButtonElement) => void) => {
     const made = box.createEl("button", { text: word(key), cls: "mod-cta" });
     made.addEventListener("click", () => act(made));
