@@ -54,6 +54,30 @@ def test_a_choice_holds_until_another_is_made(docs: Path, tmp_path: Path) -> Non
     assert found(docs, embedder, FolderChoice(exclude=("a.*",))) == ["b.txt"]
 
 
+@pytest.mark.parametrize("waits", [True, None, False])
+def test_a_refused_import_leaves_the_index_in_use(docs: Path, waits: bool | None) -> None:
+    """A pattern that no file matches ends no search; without an index there is nothing to answer from."""
+    embedder = HashingEmbedder()
+    nothing = FolderChoice(include=("*.rst",))
+    assert found(docs, embedder) == ["a.md", "b.txt"]
+    with open_workspace(docs_dir=docs, embedder=embedder, choice=nothing) as workspace:
+        result = workspace.search(APPLES, wait_for_vectors=waits)
+    assert sorted(hit.path for hit in result.hits) == ["a.md", "b.txt"]
+    assert any(each.startswith("docs is no longer updated: ") for each in result.warnings)
+
+
+def test_commands_in_warnings_name_the_folder(
+    docs: Path, tmp_path: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pasted, they work on its index."""
+    search = ("search", "apples", "--mode", "lexical", "--docs-dir", str(docs))
+    assert command(tmp_path, *search) == 0
+    for name in ("a.md", "b.txt"):
+        (docs / name).unlink()
+    assert command(tmp_path, *search) == 0
+    assert f"--allow-empty --docs-dir {docs}'" in capsys.readouterr().err
+
+
 def test_it_is_searched_beside_what_programs_write(docs: Path) -> None:
     """Its documents are found even while another choice of files makes it due for an import."""
     embedder = HashingEmbedder()
