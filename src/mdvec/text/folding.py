@@ -59,7 +59,7 @@ _DASHES = "-\u2010-\u2015\u2212\u2500\uff0d\uff70~\u301c\uff5e"
 # These expressions begin with a rare character, so that the rest of a text is skipped quickly.
 _DASH_AFTER_KANA = re.compile(rf"[{_DASHES}](?<=[{_KANA}].)(?=[{_KANA}])")
 DASH_IN_NUMBER = re.compile(r"[ー\u2010-\u2012\u2015\u2212\u2500\uff0d\uff70](?<=[0-9].)(?=[0-9])")
-"""The same dashes between digits, as in a telephone number: hyphens. An en dash is a range."""
+"""A dash between digits that means a hyphen, as in a telephone number; an en dash means a range."""
 
 # サーバー and サーバ are one word: a final ー is dropped when at least three characters stand before it.
 _FINAL_LONG_VOWEL = re.compile(rf"ー(?<=[{KATAKANA}]{{3}}ー)(?![{KATAKANA}])")

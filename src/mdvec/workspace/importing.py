@@ -464,7 +464,11 @@ class FirstIndex:
         return query, (*warnings, *background.take_warnings())
 
     def _refused(self, error: Exception) -> tuple[str, ...]:
-        """Return a warning that the index is as it was, of an import that was refused; raise without one."""
+        """Return a warning that the folder is searched as it was indexed before.
+
+        Raises:
+            MdvecError: The same error, if nothing is indexed or the source did not refuse the import.
+        """
         if not isinstance(error, SourceError) or not self._count().chunks:
             raise error
         return (no_longer_updated(DOCS_COLLECTION, error),)

@@ -165,7 +165,7 @@ def set_access(
 ) -> None:
     """Grant or revoke the right to read a collection, inside a transaction.
 
-    Whoever may read one may use the tables; which rows a role sees, the policies decide.
+    A role that may read a collection may use the tables. The policies decide which rows it sees.
 
     Raises:
         NotFoundError: If the right is granted, and there is no such role.

@@ -39,7 +39,7 @@ class PublishedSettings(BucketSettings, frozen=True, kw_only=True):
 
     Attributes:
         refresh_s: How often it is looked whether there is a new version, in seconds.
-        cache_dir: Where copies are kept; None for the user's cache directory.
+        cache_dir: The folder for copies; None for the user's cache directory.
     """
 
     refresh_s: Seconds | None = None
@@ -60,7 +60,7 @@ class PublishedStore:
 
     Args:
         location: A folder, or ``s3://BUCKET[/PATH]``.
-        cache_dir: Where copies are kept.
+        cache_dir: The folder for copies.
         settings: See :class:`PublishedSettings`.
 
     Raises:
