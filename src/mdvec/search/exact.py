@@ -19,6 +19,7 @@ from mdvec.text.dictionary import other_spellings
 from mdvec.text.english import COMMON_WORDS
 from mdvec.text.folding import compatible, fold_name, normalise
 from mdvec.text.matches import fold_heading, phrase_finder
+from mdvec.text.numbers import AMOUNT, plain_numbers
 from mdvec.text.scripts import HAN, KATAKANA, UNSPACED, holds_unspaced
 from mdvec.text.terms import phrase_terms, word_terms
 from mdvec.types.ids import ChunkId, DocumentId
@@ -62,7 +63,7 @@ _CODE = re.compile(
 # Also a long number, and one that is counted in Japanese: 503, 47番, 3時間. Dates and hours of the day are
 # written in many ways.
 _IDENTIFIER = re.compile(
-    rf"{_CODE.pattern}|(?<![\w./-])(?:"
+    rf"{_CODE.pattern}|(?<![\w./-])(?:{AMOUNT}|"
     rf"\d+(?:[.,]\d+)*(?:[時日]間|(?<!\d{{4}})年|(?![年月日時])[{HAN}])"
     rf"|\d{{1,2}}[{KATAKANA}]|\d{{3,}}(?![{HAN}])|\d{{1,3}}(?:,\d{{3}})+(?![{HAN}])"
     r")(?![\w/-])",
@@ -266,7 +267,8 @@ def _missed(
     lecture 9. A short code, such as A4, or a number alone is also a word that a text need not have.
     """
     is_typed = len(text.split()) <= _MOST_TYPED
-    codes = [*_CODE.findall(text), *_LONG_NUMBER.findall(text)] if is_typed else []
+    whole = plain_numbers(text, "x") if is_typed else ""
+    codes = [*_CODE.findall(whole), *_LONG_NUMBER.findall(whole)]
     # "Section 5.2" may be named by the number before a line, and others in the text with the word.
     one_width = compatible(text) if is_typed and not is_named else ""
     numbered = [*_NUMBERED.finditer(one_width), *_COUNTED.finditer(one_width)]

@@ -18,6 +18,7 @@ from mdvec.text.dictionary import SYNONYMS, in_hiragana, is_hiragana, others_of
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
+from mdvec.text.numbers import plain_numbers
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled, holds_unspaced, is_english
 from mdvec.text.terms import (
     LETTER,
@@ -50,8 +51,7 @@ _OF_JAPANESE_QUESTIONS = re.compile("何.*|方法|仕方|場合|理由|意味|[�
 # What is part of an identifier, a path or an address is as it is.
 _TOKEN = re.compile(r"\S+")
 _OUTER_SIGNS = "\"'`()[]{}<>*!?.,;:…、。！？「」『』（）“”‘’"
-# The end of a file's name, which is no word, and the commas in a number.
-_UNSAID = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b|(?<=\d)[,，](?=\d{3}(?!\d))", re.IGNORECASE)
+_FILE_SUFFIX = re.compile(r"(?<=\w)\.(?:md|mdx|markdown|txt)\b", re.IGNORECASE)
 _INSIDE_WORDS = frozenset("-'’")
 
 # A single kanji before other kana may be the beginning of a verb or an adjective.
@@ -180,7 +180,7 @@ def _words(text: str) -> Iterator[str]:
 
     The end of a file's name, as in ``notes.md``, is no word, and ``3,000`` is one.
     """
-    text = _UNSAID.sub("", text)
+    text = _FILE_SUFFIX.sub("", plain_numbers(text, "x"))
     for match in run_pattern(text).finditer(text):
         folded = normalise(match[0])
         if not (holds_unspaced(folded) or folded in COMMON_WORDS):
@@ -189,7 +189,7 @@ def _words(text: str) -> Iterator[str]:
 
 def _japanese_words(text: str) -> list[str]:
     """Return the words of katakana or kanji in a text; of single kanji, those that have other forms."""
-    found = [] if text.isascii() else compiled(_JAPANESE_WORD).findall(text)
+    found = [] if text.isascii() else compiled(_JAPANESE_WORD).findall(plain_numbers(text))
     words = (word for word in found if not _OF_JAPANESE_QUESTIONS.fullmatch(word))
     return [word for word in words if len(word) > 1 or _synonyms_of(word)]
 

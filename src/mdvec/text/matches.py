@@ -6,13 +6,14 @@ Japanese is written without spaces, so a space next to it means nothing: ``30 ç§
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
 from mdvec.text.dates import find_date
 from mdvec.text.dictionary import is_hiragana, other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
+from mdvec.text.numbers import numbers_in, plain_numbers
 from mdvec.text.operators import Operator, parse_query
 from mdvec.text.plain import without_addresses
 from mdvec.text.prose import without_marks
@@ -44,7 +45,6 @@ _NO_LETTERS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
 # With the character before, which combining marks change.
 _BEYOND_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
-_COMMA_IN_NUMBER = re.compile(r"(?<=\d)[,ï¼Œ](?=\d{3}(?!\d))")
 _POINT_IN_NUMBER = re.compile(r"(?<=\d)\.(?=\d)")
 _WORD_END = re.compile(rf"[^\W_{UNSPACED}]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -133,9 +133,15 @@ def _wanted(
     others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
     phrases = tuple(each for each in parsed.operators if each.is_evidence)
     dated = find_date(query)
-    codes = (code.replace("_", "") for code in (*map("".join, codes_in(query)), *_CODE.findall(query)))
-    long = [code for code in codes if len(code) >= _LEAST_CODE][:_MAX_CODES]
-    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, long)]
+    plain = plain_numbers(query)
+    codes = [
+        *map("".join, codes_in(plain)),
+        *_CODE.findall(plain),
+        *(each.plain for each in numbers_in(query)),
+    ]
+    long = {code: None for each in codes if len(code := each.replace("_", "")) >= _LEAST_CODE}
+    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, [*long][:_MAX_CODES])]
+    finders += [_finder_of_numbers(long)] if long else []
     return frozenset(words), anywhere, frozenset(others), phrases, tuple(finders)
 
 
@@ -143,6 +149,11 @@ def _finder_of_code(code: str) -> _Finder:
     """Return what finds a code, with or without signs or spaces between its characters."""
     pattern = re.compile(rf"(?<![^\W_])0?{_JOINT.join(code.removeprefix('0'))}(?![^\W_])", re.IGNORECASE)
     return lambda text: (found.span() for found in pattern.finditer(text))
+
+
+def _finder_of_numbers(numbers: Collection[str]) -> _Finder:
+    """Return what finds numbers of several parts."""
+    return lambda text: (number.span for number in numbers_in(text) if number.plain in numbers)
 
 
 def _fold(text: str) -> tuple[str, Sequence[int], Sequence[int]]:
@@ -203,7 +214,7 @@ def phrase_finder(phrase: str, *, prefix: bool = False) -> Callable[[str], bool]
 
 
 def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
-    phrase = _COMMA_IN_NUMBER.sub("", phrase)
+    phrase = plain_numbers(phrase)
     folded = fold_name(phrase)
     if not any(map(str.isalnum, folded)):
         return None
@@ -220,13 +231,11 @@ def _finder(phrase: str, *, prefix: bool) -> Callable[[str], bool] | None:
 
     def holds(text: str) -> bool:
         seen = without_marks(text)
+        seen = plain_numbers(seen) if has_number else seen  # 200 is not in 1,200
         every = _letters(seen)
         if not (all(map(seen.__contains__, characters)) and all(map(every.__contains__, words))):
             return False
-        codes = ""
-        if has_number:  # 200 is not in 1,200
-            seen = _COMMA_IN_NUMBER.sub("", seen)
-            codes = " ".join(indexed_spellings(seen))
+        codes = " ".join(indexed_spellings(seen)) if has_number else ""
         whole = [seen] if letters in every else []
         if _LINK_SIGN.search(seen) and letters in _letters(shown := without_addresses(seen)):
             whole.append(shown)
@@ -278,7 +287,7 @@ def fold_heading(heading: str) -> str:
     Each word is in the form that its inflections share, and function words are left out unless there are no
     others: "Changing the PIN" is "change PIN". A number is one word: 200 is not in 1,200, nor 1.1 in 1.1.0.
     """
-    folded = _COMMA_IN_NUMBER.sub("", normalise(heading))
+    folded = plain_numbers(normalise(heading))
     folded = _POINT_IN_NUMBER.sub("point", folded)
     runs = run_pattern(folded).finditer(folded)
     words = [run[0] if run.lastindex else forms_of[run[0]][0] for run in runs]

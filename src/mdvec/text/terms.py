@@ -17,6 +17,7 @@ from msgspec.structs import asdict
 from mdvec.text.dictionary import other_spellings, translations
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS, WORD_OF_FORM
 from mdvec.text.folding import DASH_IN_NUMBER, ascii_words, compatible, normalise
+from mdvec.text.numbers import numbers_in, plain_numbers
 from mdvec.text.scripts import (
     HAN,
     HIRAGANA,
@@ -32,7 +33,7 @@ from mdvec.text.scripts import (
 STEMMER_VERSION: str = Stemmer.version()
 """The version of the stemmer; another one may give other stems."""
 
-TERMS_VERSION = f"16-{STEMMER_VERSION}"
+TERMS_VERSION = f"17-{STEMMER_VERSION}"
 """Changes whenever the same text gives other terms, so that outdated indexes are recognised."""
 
 MARKS = "\u0300-\u036f\u0900-\u0dff\u0f00-\u0fff"
@@ -69,10 +70,10 @@ _HYPHENATED = rf"(?<!{_BOUND})(?<!-){_WORD_OR_NUMBER}(?:-{_WORD_OR_NUMBER})+(?!{
 # Parts a word that is wrapped: a hyphen, one that is seen only there, or a sign of old programs.
 _LINE_END = re.compile(r"[-\u2010\u00ad¬](?<=[^\W\d_].)[ \t]*\n[ \t>]*(?=[^\W\d_])")
 
-# U.S.A., Ph.D., and 1,234,567.
-_POINTED = rf"(?<!{_BOUND})(?:(?<!\.)(?:[A-Z][a-z]?\.){{2,}}|(?<![.,])\d{{1,3}}(?:,\d{{3}})+(?![\d,]))"
+# U.S.A. and Ph.D.
+_POINTED = rf"(?<!{_BOUND})(?<!\.)(?:[A-Z][a-z]?\.){{2,}}"
 # What both have; found quickly, since it begins with a rare character.
-_POINT = re.compile(r"\.(?:(?<=[A-Z]\.)|(?<=[A-Z][a-z]\.))[A-Z]|,(?<=\d,)\d{3}")
+_POINT = re.compile(r"\.(?:(?<=[A-Z]\.)|(?<=[A-Z][a-z]\.))[A-Z]")
 # Japanese is wrapped anywhere, and foreign names are written with and without ・ between their parts.
 _PARTED = rf"([{HAN}{KATAKANA}])(?:・|\n[ \t\u3000>]*)(?=([{HAN}{KATAKANA}]))"
 
@@ -237,9 +238,11 @@ def written_term(word: str) -> str:
 def phrase_spellings(phrase: str) -> list[str]:
     """Return a phrase as it is, with words with hyphens as one, and with other kana after the same kanji.
 
-    If it is a code in groups, also as a single one; a number with a unit also with and without a space.
+    If it is a code in groups, also as a single one; a number with a unit also with and without a space, and
+    each number of several parts as one word.
     """
     whole = without_hyphens(phrase)
+    numbers = [plain_numbers(phrase, sign) for sign in ("x", " x ", " ")]  # × is no letter
     units = [_BEFORE_UNIT.sub(joint, phrase) for joint in ("", " ")]
     bare = "".join(filter(str.isalnum, phrase))
     whole_codes = (parts for parts in codes_in(phrase) if "".join(parts) == bare)
@@ -252,7 +255,7 @@ def phrase_spellings(phrase: str) -> list[str]:
         for each in others
         if (same := kanji.sub("", each)) == kanji.sub("", word) and same
     ]
-    return list(dict.fromkeys((phrase, whole, *units, *codes, *found)))
+    return list(dict.fromkeys((phrase, whole, *numbers, *units, *codes, *found)))
 
 
 def without_hyphens(text: str) -> str:
@@ -351,8 +354,9 @@ def indexed_spellings(text: str) -> list[str]:
     """Return the other spellings of words by which a text is found, in no particular order.
 
     Returns:
-        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``02079460456`` for ``020 7946 0456``, ``readfile``
-        for ``read_file``, ``Summary`` for ``S u m m a r y``, a word for each pictogram.
+        ``email`` for ``e-mail``, ``USA`` for ``U.S.A.``, ``02079460456`` for ``020 7946 0456``, ``165000``
+        for ``165,000`` and ``16万5千``, ``readfile`` for ``read_file``, ``Summary`` for ``S u m m a r y``, a
+        word for each pictogram.
     """
     text = compatible(text)
     found: list[str] = []
@@ -363,7 +367,8 @@ def indexed_spellings(text: str) -> list[str]:
         words = [word for word in _LINE_END.sub("-", text).split() if "-" in word]
         found += [each.replace("-", "") for each in compiled(_HYPHENATED).findall(" ".join(words))]
     if _POINT.search(text):
-        found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").replace(",", "").split()
+        found += " ".join(compiled(_POINTED).findall(text)).replace(".", "").split()
+    found += (each.plain for each in numbers_in(text) if each.plain != text[slice(*each.span)])
     for parts in codes_in(text):
         found += dict.fromkeys(
             code
@@ -424,9 +429,10 @@ def joined_words(text: str) -> str:
 
 
 def whole_words(text: str) -> dict[str, list[str]]:
-    """Return the folded parts of each word with hyphens, and of each code in groups, by the whole word."""
+    """Return the folded parts of each word with hyphens, code in groups and number, by the whole word."""
     found = compiled(_HYPHENATED).findall(normalise(text)) if "-" in text else ()
     whole = {each.replace("-", ""): each.split("-") for each in found}
+    whole |= {number.plain: number.parts for number in numbers_in(compatible(text))}
     codes = (parts for parts in codes_in(text) if len(parts) > 1 and any(_as_code(parts, is_end=True)))
     return whole | {"".join(parts).lower(): [each.lower() for each in parts] for parts in codes}
 
