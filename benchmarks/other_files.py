@@ -58,6 +58,7 @@ _COLUMNS = {
     "first 1": "page named first",
     "first 3": "in 3",
     "first 5": "in 5",
+    "marked 3": "page of the excerpt in 3",
     "passage in 3": "passage with the answer in 3",
     "file in 3": "file in 3",
 }
@@ -124,10 +125,13 @@ def _asked(question: Mapping[str, Any], path: str, workspace: Workspace) -> dict
     own = [hit for hit in hits if hit.path == path]
     saying = [hit.rank for hit in own if _says(hit, question["says"], workspace)]
     places = question.get("places")
-    right = [hit.rank for hit in own if hit.place in places] if places else saying
+    named = {hit.rank: {hit.place, *hit.other_places} for hit in own}
+    right = [rank for rank, each in named.items() if not each.isdisjoint(places)] if places else saying
+    marked = [hit.rank for hit in own if hit.place in places] if places else saying
     return {
         "query": question["query"],
         "rank": min(right, default=None),
+        "marked_rank": min(marked, default=None),
         "passage_rank": min((*right, *saying), default=None),
         "file_rank": min((hit.rank for hit in own), default=None),
         "hits": [f"{hit.score:.2f} {hit.path}:{hit.start_line} {hit.place}".rstrip() for hit in hits],
@@ -150,6 +154,7 @@ def counts(asked: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "questions": len(questions),
         **{f"first {most}": _share(questions, "rank", most) for most in RANKS},
+        **{f"marked {most}": _share(questions, "marked_rank", most) for most in RANKS},
         **{f"passage in {most}": _share(questions, "passage_rank", most) for most in RANKS},
         "file in 3": _share(questions, "file_rank", RANKS[1]),
     }

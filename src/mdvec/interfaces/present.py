@@ -25,6 +25,7 @@ NO_ANSWER = "the documents probably do not answer the question"
 """Said of an answer without confidence."""
 
 _MAX_WORD_CHARS = 60
+_SHOWN_PLACES = 3
 _SHOWN_TAGS = 6
 
 STEP_WORDS: Final = {
@@ -123,14 +124,17 @@ def context_line(hit: SearchHit) -> str:
 
 
 def about_line(hit: SearchHit) -> str:
-    """Return the place of a hit in the original, and days, tags and properties of its document.
+    """Return the places of a hit in the original, and days, tags and properties of its document.
 
     Of its properties, those with words of the query are known.
     """
     tags = [f"#{tag}" for tag in hit.tags[:_SHOWN_TAGS]] + ["…"] * (len(hit.tags) > _SHOWN_TAGS)
     updated, created = ((iso_time(each) or "")[:10] for each in (hit.updated_ms, hit.created_ms))
     written = f"written {created}" if created != updated else ""
-    known = (hit.place, updated, created and written, " ".join(tags), *hit.properties)
+    others = hit.other_places
+    others = others if len(others) <= _SHOWN_PLACES else (others[0], "…", others[-1])
+    more = f" (also {', '.join(others)})" if others else ""
+    known = (hit.place + more, updated, created and written, " ".join(tags), *hit.properties)
     return " · ".join(filter(None, known))
 
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import Comment, place_at, places_of
+from mdvec.types.document import Comment, parts_of_places
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
@@ -238,24 +238,27 @@ def with_files(
     places = {each.collection.id: each for each in searched}
     documents = view.documents.get([chunk.document_id for _, chunk in found])
     for hit, chunk in found:
-        place, document = places[chunk.collection_id], documents[chunk.document_id]
+        inside, document = places[chunk.collection_id], documents[chunk.document_id]
         replaced = view.documents.versions(chunk.collection_id)
         created = first_moment(document.frontmatter, CREATED_KEYS)
         begin = max(hit.start, chunk.start) if chunk.start < hit.end else hit.start
+        place = place_with_words(query, document.comments, begin, hit.chunk_text)
+        covered = dict(parts_of_places(document.comments, hit.start, hit.text))
         yield replace(
             hit,
-            chunk_text=_own_text(query, hit.chunk_text, chunk.title, place.collection.boilerplate.frequent),
-            stale=is_stale(document, place.differs),
-            file=file_of(document, place.collection, view),
+            chunk_text=_own_text(query, hit.chunk_text, chunk.title, inside.collection.boilerplate.frequent),
+            stale=is_stale(document, inside.differs),
+            file=file_of(document, inside.collection, view),
             chunk_index=chunk.ordinal,
-            folder_contexts=contexts_above(chunk.path, place.collection.folder_contexts),
+            folder_contexts=contexts_above(chunk.path, inside.collection.folder_contexts),
             supersedes=replaced.older.get(chunk.document_id, ()),
             superseded_by=replaced.newer.get(chunk.document_id, ()),
             updated_ms=document.changed_ns // _NS_PER_MS or None,
             created_ms=None if created is None else created // _NS_PER_MS,
             tags=document.tags,
             properties=_asked_properties(query, document.frontmatter) if document.frontmatter else (),
-            place=place_with_words(query, document.comments, begin, hit.chunk_text),
+            place=place,
+            other_places=tuple(each for each in covered if each not in (place, "")),
         )
 
 
@@ -315,11 +318,6 @@ def place_with_words(query: str, comments: Sequence[Comment], start: int, text: 
     Returns:
         The place; empty in a document that was not converted.
     """
-    places = [(at, place) for at, place in places_of(comments) if at < start + len(text)]
-    found, most = place_at(comments, start), 0
-    for (at, place), (end, _) in pairwise([(0, ""), *places, (start + len(text), "")] if places else []):
-        words = matched_words(query, text[max(0, at - start) : max(0, end - start)])
-        count = sum(map(len, words))
-        if count > most:
-            found, most = place, count
-    return found
+    parts = parts_of_places(comments, start, text)
+    place, _ = max(parts, key=lambda each: sum(map(len, matched_words(query, each[1]))), default=("", ""))
+    return place

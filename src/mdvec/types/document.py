@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -223,14 +224,15 @@ def places_of(comments: Iterable[Comment]) -> Iterator[tuple[int, str]]:
             yield comment.start, text.removeprefix(_PLACE)
 
 
-def place_at(comments: Iterable[Comment], start: int) -> str:
-    """Return the name of the place of the original that holds a character.
+def parts_of_places(comments: Iterable[Comment], start: int, text: str) -> Iterator[tuple[str, str]]:
+    """Yield the places of the original that a part of a document covers, in order, with the text of each.
 
     Args:
-        comments: Those of a document, in order.
-        start: Position of the character.
-
-    Returns:
-        The place; empty in a document that was not converted.
+        comments: Those of the document, in order.
+        start: Where the part begins.
+        text: The part. What it has before the first place has an empty name.
     """
-    return next((place for begins, place in reversed([*places_of(comments)]) if begins <= start), "")
+    places = [*places_of(comments)]
+    for (at, place), (end, _) in pairwise([(0, ""), *places, (start + len(text), "")] if places else []):
+        if part := text[max(0, at - start) : max(0, end - start)].strip():
+            yield place, part

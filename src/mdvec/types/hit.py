@@ -60,8 +60,9 @@ class SearchHit(Struct, frozen=True):
         created_ms: When it was written, by its frontmatter.
         tags: Tags of the document.
         properties: Those of the document with words of the query, each as ``key: value``.
-        place: The part of the original that holds the passage, such as ``page 7`` of a PDF file; empty in a
-            document that was not converted.
+        place: The part of the original that holds the passage, such as ``page 7`` of a PDF file; of several,
+            the one with most words of the query. Empty in a document that was not converted.
+        other_places: The others, in order.
     """
 
     rank: Annotated[int, doc("from 1", "programs")]
@@ -95,6 +96,7 @@ class SearchHit(Struct, frozen=True):
     tags: tuple[str, ...] = ()
     properties: Annotated[tuple[str, ...], doc("those with words of the query")] = ()
     place: Annotated[str, doc("of the original, as page 7", "programs")] = ""
+    other_places: Annotated[tuple[str, ...], doc("that the passage covers, too", "programs")] = ()
 
 
 class Correction(Struct, frozen=True):

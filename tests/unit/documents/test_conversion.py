@@ -19,7 +19,7 @@ from mdvec.documents.encodings import Decoded
 from mdvec.errors import UnreadableFileError
 from mdvec.search.hits import place_with_words
 from mdvec.text.links import CONVERTERS, converter_of
-from mdvec.types.document import Comment, place_at
+from mdvec.types.document import Comment, parts_of_places
 
 NOTEBOOK = files.ipynb([{"cell_type": "markdown", "source": "text"}])
 CONVERTED = Decoded("<!-- place: cell 1 -->\ntext", "utf-8")
@@ -114,18 +114,16 @@ def test_too_much_text_is_left() -> None:
     assert convert("a.ipynb", files.ipynb([cell])).warning == "holds more than 50 MB of text"
 
 
-def test_the_place_of_a_character() -> None:
-    """The last one that began before it; other comments are none."""
-    comments = (
-        Comment(0, "<!-- place: page 1 -->"),
-        Comment(50, "<!-- a note -->"),
-        Comment(90, "<!-- place: page 2 -->"),
+def test_the_places_of_a_part() -> None:
+    """The last one that began before it, and those that begin in it; other comments are none."""
+    text = (
+        "calm\n<!-- place: page 1 --> tides <!-- a note --><!-- place: page 2 --><!-- place: page 3 --> moon"
     )
-    assert [place_at(comments, at) for at in (0, 60, 89, 90, 1000)] == [
-        *("page 1", "page 1", "page 1", "page 2", "page 2")
-    ]
-    assert place_at((), 5) == ""
-    assert place_at(comments[2:], 5) == ""
+    comments = tuple(Comment(found.start(), found[0]) for found in re.finditer("<!--.*?-->", text))
+    seen = re.sub("<!--.*?-->", lambda found: " " * len(found[0]), text)
+    assert [*parts_of_places(comments, 0, seen)] == [("", "calm"), ("page 1", "tides"), ("page 3", "moon")]
+    assert [*parts_of_places(comments, 28, seen[28:34])] == [("page 1", "tides")]
+    assert [*parts_of_places(comments[1:2], 0, seen)] == []
 
 
 def test_the_place_with_most_words_of_a_query() -> None:

@@ -20,7 +20,7 @@ HIT_KEYS = [
     "rank", "collection", "path", "title", "heading", "heading_path", "depth", "start_line", "end_line",
     "start", "end", "score", "similarity", "dense_rank", "lexical_rank", "text", "stale",
     "supersedes", "superseded_by", "file", "chunk_index", "folder_contexts", "cut_lines",
-    "similar", "updated", "created", "tags", "properties", "place",
+    "similar", "updated", "created", "tags", "properties", "place", "other_places",
 ]  # fmt: skip
 ANSWER_KEYS = ["query", "mode", "hits", "total_chunks", "pending_chunks", "last_indexed", "elapsed_ms"]
 
