@@ -545,6 +545,25 @@ def test_documents_are_listed_by_time(store: Store, notes: Collection) -> None:
     assert listed(Filters(tags=("x",)), 9) == [("b.md", 9), ("a.md", None), ("d.md", 2)]
 
 
+def test_documents_without_a_date_are_in_no_span_of_time(store: Store, notes: Collection) -> None:
+    """Those of a repository, which has no file times, are found by a date of their own alone."""
+    with store.write() as writer:
+        for path, updated_ns in (("a.md", None), ("b.md", 0), ("c.md", 3)):
+            document, chunks = make_document(path, ["text"])
+            document = replace(document, updated_ns=updated_ns)
+            writer.documents.put(
+                notes.id, [make_record(document, chunks, entry=make_entry(path, mtime_ns=0))]
+            )
+
+    def titles(filters: Filters) -> list[str]:
+        found = read(store, lambda view: view.documents.newest(Where((notes.id,), filters)))
+        return [each.title for each in found.values()]
+
+    assert titles(Filters()) == ["c.md", "a.md", "b.md"]
+    assert titles(Filters(updated_until_ns=3)) == ["b.md"]
+    assert titles(Filters(updated_since_ns=0)) == ["c.md", "b.md"]
+
+
 def test_a_snapshot_of_some_collections_leaves_the_others_out(world: World) -> None:
     """Of a ``Where`` that names them, too; see ``tests/property/test_readable.py`` for all that is asked."""
     world.add("a.md", ["cat shared"], tags=("pet",))

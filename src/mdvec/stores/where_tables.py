@@ -52,6 +52,9 @@ def alias_condition(prefix: str) -> Sql:
 BY_PLACE = "coalesce(d.updated_ns, d.mtime_ns) DESC, k.name, d.path"
 """The order of documents ``d`` in collections ``k``: the last updated first, then by collection and path."""
 
+# A document without any date was not updated in any span of time.
+_UPDATED = "coalesce(d.updated_ns, nullif(d.mtime_ns, 0))"
+
 # More equal ones keep the order of their ids: looking up their places would take longer than the search.
 _MOST_TIED = FEW_CHUNKS
 
@@ -225,9 +228,9 @@ class WhereTables(Part, ABC):
             conditions.append(Sql("d.dirty_since_ms IS NULL"))
         conditions += [_property_condition(each, self.date_condition) for each in filters.properties]
         if filters.updated_since_ns is not None:
-            conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) >= ?", (filters.updated_since_ns,)))
+            conditions.append(Sql(f"{_UPDATED} >= ?", (filters.updated_since_ns,)))
         if filters.updated_until_ns is not None:
-            conditions.append(Sql("coalesce(d.updated_ns, d.mtime_ns) < ?", (filters.updated_until_ns,)))
+            conditions.append(Sql(f"{_UPDATED} < ?", (filters.updated_until_ns,)))
         if filters.path is not None:
             conditions.append(self.path_condition(filters.path, where.collections))
         return conditions
