@@ -109,6 +109,20 @@ def test_an_option_without_its_value(mdvec: Mdvec, args: tuple[str, ...], said: 
     assert mdvec(*args).err == f"error: {said}\nhint: Run '{where} --help' to see its options.\n"
 
 
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (("status", "notes"), "A collection is named with -n: 'mdvec status -n NAME'. "),
+        (("status", "-n", "notes", "out"), ""),
+        (("related", "-n", "notes", "two", "words"), "Put quotation marks around a name with spaces. "),
+    ],
+)
+def test_an_argument_too_many(mdvec: Mdvec, args: tuple[str, ...], hint: str) -> None:
+    """The hint says how to name a collection only if none was named."""
+    said = f"error: unexpected extra argument ({args[-1]})\n"
+    assert mdvec(*args).err == f"{said}hint: {hint}Run 'mdvec {args[0]} --help' to see its options.\n"
+
+
 def test_no_command_shows_the_help(mdvec: Mdvec) -> None:
     """``mdvec`` alone shows what there is on stderr, as a usage error."""
     outcome = mdvec()

@@ -128,8 +128,8 @@ def _report_usage(error: click.ClickException, args: Sequence[str]) -> int:
     path = context.command_path if context else "mdvec"
     hint = f"Run '{path} --help' to see its options."
     params = context.command.params if context else []
-    if "unexpected extra argument" in error.message:
-        if any("-n" in each.opts for each in params):
+    if context and "unexpected extra argument" in error.message:
+        if any("-n" in each.opts and not context.params.get(each.name or "") for each in params):
             hint = f"A collection is named with -n: '{path} -n NAME'. {hint}"
         if any(isinstance(each, click.Argument) for each in params):
             hint = f"Put quotation marks around a name with spaces. {hint}"
