@@ -146,7 +146,7 @@ class InvalidQueryError(UsageError):
     """The query cannot be searched."""
 
     code = "invalid_query"
-    default_hint = "Give at least one word to search for."
+    default_hint = "Give at least one word to search for, or list the documents without a query."
 
 
 class InvalidNameError(UsageError):

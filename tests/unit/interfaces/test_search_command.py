@@ -445,7 +445,7 @@ def test_a_blank_query_is_a_usage_error(mdvec: Mdvec, workspace: FakeWorkspace) 
     workspace.error = InvalidQueryError("the query is blank")
     outcome = mdvec("search", " ")
     assert outcome.code == 2
-    assert outcome.err == "error: the query is blank\nhint: Give at least one word to search for.\n"
+    assert outcome.err == f"error: the query is blank\nhint: {InvalidQueryError.default_hint}\n"
 
 
 def test_json_is_always_utf8_and_harmless(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
