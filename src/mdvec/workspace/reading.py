@@ -189,8 +189,9 @@ def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tupl
         section = None if lines else next(alike, None)
         if section is None:
             return lines
-    # A comment at the end belongs to the section.
-    return _lines_of(with_comments(document.body, document.comments), section.start, section.subtree_end)
+    # A comment at the end belongs to the section; a place begins what comes next.
+    comments = [each for each in document.comments if not any(places_of((each,)))]
+    return _lines_of(with_comments(document.body, comments), section.start, section.subtree_end)
 
 
 def _lines_of(text: str, start: int, end: int) -> tuple[int, int]:

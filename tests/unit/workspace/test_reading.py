@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from mdvec.errors import DocumentNotFoundError
 from mdvec.stores.records import StoredDocument
+from mdvec.types.document import Comment
 from mdvec.types.ids import CollectionId, DocumentId
 from mdvec.workspace.reading import lines_of_section
 
@@ -68,6 +70,15 @@ def test_a_section_is_named_as_the_document_has_it(wanted: str) -> None:
     identifier = "the-id" if wanted == "the-id" else "basic-usage"
     document = _stored(f"# Title\n\ntext\n\n## Basic *usage* {{#{identifier}}}\n\nmore\n")
     assert lines_of_section(document, wanted) == (5, 7)
+
+
+@pytest.mark.parametrize(("comment", "last"), [("<!-- place: sheet Stock -->", 3), ("<!-- to check -->", 5)])
+def test_a_section_ends_before_the_next_place(comment: str, last: int) -> None:
+    """Such as the next sheet of a converted file; another comment at the end belongs to the section."""
+    before, after = "## Sales\n\n120\n\n", "\n## Stock\n\n300\n"
+    document = _stored(before + " " * len(comment) + after)
+    document = replace(document, comments=(Comment(len(before), comment),))
+    assert lines_of_section(document, "Sales") == (1, last)
 
 
 @pytest.mark.parametrize(
