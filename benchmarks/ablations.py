@@ -73,7 +73,6 @@ def variants() -> tuple[Variant, ...]:
         one("no-feedback", "likeness to the first hits", fusion, "GAIN", 0.0),
         one("no-credit", "credit for the other language", fusion, "_cross_language_credit", no_credit),
         one("no-ordinary", "less similarity to unrelated passages", meaning, "ORDINARY_SHARE", 0.0),
-        one("one-background", "a background of the query's language alone", meaning, "_MIN_SAMPLE", 10**9),
         one("no-prior", "unrelated texts in the background", meaning, "UNRELATED_CHUNKS", 0),
         one("no-prior-words", "unrelated texts in the idf of words", words, "UNRELATED_CHUNKS", 0),
         one("words-once", "weight of words in Japanese queries", words, "_WORD_AMONG_BIGRAMS", 1),

@@ -12,7 +12,7 @@ Stores find candidates by plain similarity of texts and of names; this module sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -45,7 +45,7 @@ ORDINARY_SHARE = 0.3
 _DEPTH_PER_NAME = 16
 _CHUNKS_PER_NAME = 4
 
-# If fewer chunks of the sample are in the query's language, all of it counts.
+# If fewer chunks of the sample are in the collections that are searched, all of it counts.
 _MIN_SAMPLE = 16
 
 # The spread of the background is at least this share of that of unrelated texts. The parts of a template are
@@ -130,11 +130,7 @@ def measure_meaning(spaces: Sequence[QuerySpace], places: Sequence[ChunkPlace], 
         own = [at for at, place in enumerate(places) if place.collection_id in space.collections]
         if own:
             with run.current().step("rescore", chunks=len(own)):
-                sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
-                backgrounds: dict[CollectionId, tuple[float, float]] = {}
-                for collection in {places[at].collection_id for at in own}:
-                    backgrounds[collection] = _background(space, collection, sample, view)
-                here = _measure_in(space, [places[at] for at in own], backgrounds, view)
+                here = _measure_in(space, [places[at] for at in own], view)
             for name in Meaning.__struct_fields__:
                 getattr(found, name)[own] = getattr(here, name)
     return found
@@ -143,13 +139,12 @@ def measure_meaning(spaces: Sequence[QuerySpace], places: Sequence[ChunkPlace], 
 def _measure_in(
     space: QuerySpace,
     places: Sequence[ChunkPlace],
-    backgrounds: Mapping[CollectionId, tuple[float, float]],
     view: View,
 ) -> Meaning:
-    """Return how near chunks of a space are to the query, compared with the backgrounds of collections."""
+    """Return how near chunks of a space are to the query, compared with its background."""
     import numpy as np
 
-    ids, documents, collections, _, unspaced, _, _, before, after = zip(*places, strict=True)
+    ids, documents, _, _, unspaced, _, _, before, after = zip(*places, strict=True)
     other = np.array(unspaced, np.bool_) != space.unspaced
     unrelated = space.unrelated
     # Also the mean vector of unrelated passages.
@@ -168,11 +163,8 @@ def _measure_in(
             # near as before: chunks in the query's language are compared with them.
             common = texts[1, 0, across]
             near[across] -= ORDINARY_SHARE * (common - common.mean())
-    deviations = np.where(np.isnan(near), np.nan, 0.0)
-    for collection, (mean, spread) in backgrounds.items():
-        inside = np.array(collections) == collection
-        if spread > _MIN_SPREAD:
-            deviations[inside] = (near[inside] - mean) / spread
+    mean, spread = _background(space, view)
+    deviations = (near - mean) / spread if spread > _MIN_SPREAD else np.where(np.isnan(near), np.nan, 0.0)
     return Meaning(similarity, near, deviations, above, commonness)
 
 
@@ -194,27 +186,21 @@ def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray
     return near
 
 
-def _background(
-    space: QuerySpace, collection: CollectionId, sample: Sequence[ChunkPlace], view: View
-) -> tuple[float, float]:
-    """Return mean and spread of the similarity of the query and the chunks of a collection in its language.
+def _background(space: QuerySpace, view: View) -> tuple[float, float]:
+    """Return mean and spread of the similarity of the query and the chunks of a space, in any language.
 
-    Other-language chunks are further from the query, whatever they are about. If they counted, the spread
-    would be larger and every deviation smaller. A collection in the other language alone is its own
-    background, so that its hits compare with those of other collections.
+    The chunks of all collections count together: one on the subject of the query is near to it as a whole,
+    and must not be measured by itself.
 
     Args:
         space: The space.
-        collection: The collection.
-        sample: A sample of all chunks of the space.
         view: The snapshot.
     """
     import numpy as np
 
-    inside = [place for place in sample if place.collection_id == collection]
-    inside = inside if len(inside) >= _MIN_SAMPLE else list(sample)
-    alike = [place.id for place in inside if place.unspaced == space.unspaced]
-    ids = alike if len(alike) >= _MIN_SAMPLE else [place.id for place in inside]
+    sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
+    inside = [place.id for place in sample if place.collection_id in space.collections]
+    ids = inside if len(inside) >= _MIN_SAMPLE else [place.id for place in sample]
     near = view.vectors.similarities(VectorKind.TEXT, space.id, space.vector[np.newaxis], ids)[0]
     near = near[~np.isnan(near)]
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)

@@ -81,13 +81,6 @@ def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
     assert 4.0 <= found[4] < helped[4]
 
 
-def test_words_count_less_in_the_other_language() -> None:
-    """Where there is nothing in the query's own to compare with: what they share with it are names."""
-    own = fused(candidates({1: 1.0, 2: 1.0}, {2: 0.5}))
-    other = fused(candidates({1: 1.0, 2: 1.0}, {2: 0.5}, other_language=[1, 2]))
-    assert own[1] == other[1] < other[2] < own[2]
-
-
 def test_an_ordinary_text_in_the_other_language_is_given_nothing() -> None:
     """Where the nearest of them is no nearer than unrelated texts, nothing says that words are missing."""
     near, shares = {1: 5.0, 2: 4.0, 3: 3.9}, {1: 0.5, 3: 0.1}
