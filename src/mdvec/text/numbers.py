@@ -13,11 +13,13 @@ from mdvec.text.scripts import HAN, UNSPACED, compiled
 _SMALL = {"": 1, "百": 100, "千": 1_000}
 _LARGE = {"": 1, "万": 10**4, "億": 10**8, "兆": 10**12}
 
-_DIGITS = r"(?:\d{1,3}(?:[,，]\d{3})+(?![\d,，])|\d{1,15}(?:[.．]\d+)?)"
+# Of six groups at most: longer rows are data.
+_GROUPS = r"\d{1,3}(?:[,，]\d{3}){1,5}(?![\d,，])"
+_DIGITS = rf"(?:{_GROUPS}|\d{{1,15}}(?:[.．]\d+)?)"
 _PART = re.compile(rf"({_DIGITS})([百千]?)([万億兆]?)")
 AMOUNT = rf"(?:{_DIGITS}(?:[百千][万億兆]?|[万億兆]))+(?:\d{{1,4}}(?![\d.,．，]))?"
 """The expression for a number with Japanese multiples."""
-_WITH_COMMAS = r"(?P<commas>\d{1,3}(?:[,，]\d{3})+(?![\d,，]))"
+_WITH_COMMAS = rf"(?P<commas>{_GROUPS})"
 _SIZE = rf"(?P<size>\d+(?: ?[xX×] ?\d+)+)(?![^\W{UNSPACED}])"
 _NUMBER = (
     rf"(?<![^\W_{UNSPACED}])(?<![.,．，])(?:(?P<amount>{AMOUNT})(?P<noun>[{HAN}]?)|{_WITH_COMMAS}|{_SIZE})"

@@ -202,6 +202,7 @@ def test_a_translation_is_marked_where_no_word_is() -> None:
         "In 2024 I had 12 A and 34 B",
         "1 2 3 4 5 6 7 8 9 10 11 12",
         "y_i = x_i",
+        ",".join(["100"] * 2_000),
     ],
 )
 def test_other_words_have_no_other_spelling(text: str) -> None:
