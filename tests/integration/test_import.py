@@ -521,6 +521,20 @@ def test_one_long_document_does_not_fill_the_answer(bench: Bench) -> None:
     assert [hit.path for hit in several].count("huge.md") == 3
 
 
+def test_the_other_language_is_known_before_vectors_are(bench: Bench) -> None:
+    """A word that both use says less in a text of the other language that is not embedded yet."""
+    bench.sync()
+    bench.write("english.md", "# Containers\n\nStart docker compose and wait.\n")
+    bench.write("japanese.md", "# 容器\n\ndocker compose を起動して待つ。\n")
+    assert bench.sync(embed=False).pending_chunks == 2
+    found = {
+        mode: bench.paths("docker compose とは", mode) for mode in (SearchMode.LEXICAL, SearchMode.HYBRID)
+    }
+    by_words, by_both = ([path for path in paths if path[0] in "ej"] for paths in found.values())
+    assert by_words == ["japanese.md", "english.md"]
+    assert [path for path in by_both if path in by_words] == by_words
+
+
 def test_a_threshold_drops_the_unrelated(bench: Bench) -> None:
     """It is a cosine similarity."""
     bench.sync()

@@ -49,6 +49,10 @@ _STUB_TOKENS = 8
 _STUB_LOSS = 2.0
 _FEW_STUBS = 0.5
 
+# The weight of words in an other-language chunk without a vector, where a word of the query is a name, a
+# translation or a coincidence, and nothing says how near the chunk is.
+_OTHER_LANGUAGE_SHARE = 0.8
+
 # Other-language chunks get cross-language credit if they are nearer to the query than unrelated texts: none
 # up to _ORDINARY standard deviations above these, all of it from _RELATED on. The credit of a chunk falls to
 # nothing at _CREDIT_REACH deviations behind the nearest such chunk.
@@ -86,7 +90,7 @@ def fuse(candidates: Candidates, words: Words) -> NDArray[np.float64]:
     known = ~np.isnan(z)
     found = known & (candidates.word_share > 0)
     average = float(z[found].mean()) if found.any() else 0.0
-    share = candidates.word_share
+    share = np.where(candidates.other_language & ~known, _OTHER_LANGUAGE_SHARE, 1.0) * candidates.word_share
     if candidates.other_language.any():
         share = np.maximum(share, _cross_language_credit(candidates, share))
     is_stub = np.array([place.token_count <= _STUB_TOKENS for place in candidates.places], np.bool_)

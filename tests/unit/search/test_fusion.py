@@ -81,6 +81,14 @@ def test_a_word_that_both_languages_use_is_no_reason_to_help() -> None:
     assert 4.0 <= found[4] < helped[4]
 
 
+def test_words_count_less_in_the_other_language_where_nothing_is_known_of_its_meaning() -> None:
+    """What they share with it are names. With a vector they count as in any text."""
+    words = {1: 0.3, 2: 0.5}
+    assert fused(candidates({}, words))[2] > fused(candidates({}, words, other_language=[1, 2]))[2]
+    near = {1: 1.0, 2: 1.0}
+    assert fused(candidates(near, words)) == fused(candidates(near, words, other_language=[1, 2]))
+
+
 def test_an_ordinary_text_in_the_other_language_is_given_nothing() -> None:
     """Where the nearest of them is no nearer than unrelated texts, nothing says that words are missing."""
     near, shares = {1: 5.0, 2: 4.0, 3: 3.9}, {1: 0.5, 3: 0.1}
