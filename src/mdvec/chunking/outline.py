@@ -88,7 +88,7 @@ def group_sections(
     sections: Sequence[Section],
     *,
     has_text: Sequence[bool],
-    tokens_between: Callable[[int, int], int],
+    size: Callable[[SectionGroup], int],
     max_tokens: int,
     min_tokens: int,
 ) -> Iterator[SectionGroup]:
@@ -101,17 +101,13 @@ def group_sections(
     Args:
         sections: The section tree; ordinals are the indices.
         has_text: By ordinal, True if there is text besides the heading.
-        tokens_between: Tokens from one position of the body to another.
+        size: Returns the number of tokens of a group.
         max_tokens: Groups of several sections with text hold no more.
         min_tokens: Sections with fewer are small.
 
     Yields:
         Groups in order; together they contain every section but an empty root.
     """
-
-    def size(group: SectionGroup) -> int:
-        return tokens_between(sections[group.first].start, sections[group.last].end)
-
     run: list[SectionGroup] = []  # small siblings that follow each other, joined so far
     for group in text_units(sections, has_text):
         is_small = size(group) < min_tokens
@@ -131,7 +127,7 @@ def join_neighbours(
     groups: Iterable[SectionGroup],
     sections: Sequence[Section],
     *,
-    tokens_between: Callable[[int, int], int],
+    size: Callable[[SectionGroup], int],
     max_tokens: int,
     min_tokens: int,
 ) -> list[SectionGroup]:
@@ -143,14 +139,10 @@ def join_neighbours(
     Args:
         groups: From :func:`group_sections`.
         sections: The section tree.
-        tokens_between: Tokens from one position of the body to another.
+        size: Returns the number of tokens of a group.
         max_tokens: No joined group holds more.
         min_tokens: Groups with fewer are small.
     """
-
-    def size(group: SectionGroup) -> int:
-        return tokens_between(sections[group.first].start, sections[group.last].end)
-
     done: list[SectionGroup] = []
     for group in groups:
         if done and min(size(group), size(done[-1])) < min_tokens and _are_near(done[-1], group, sections):

@@ -117,13 +117,15 @@ class SectionChunker:
             places=[at for at, _ in places_of(document.comments)],
             least_place_tokens=self._min_tokens,
         )
+
+        def size(group: SectionGroup) -> int:
+            return ruler.count(sections[group.first].start, sections[group.last].end)
+
         sizes = {"max_tokens": self._max_tokens, "min_tokens": self._min_tokens}
         has_text = sections_with_text(document, sections)
-        groups: Iterable[SectionGroup] = group_sections(
-            sections, has_text=has_text, tokens_between=ruler.count, **sizes
-        )
+        groups: Iterable[SectionGroup] = group_sections(sections, has_text=has_text, size=size, **sizes)
         if self._joins_neighbours:
-            groups = join_neighbours(groups, sections, tokens_between=ruler.count, **sizes)
+            groups = join_neighbours(groups, sections, size=size, **sizes)
         pieces: Iterable[_Piece] = (
             _Piece(start, end, group, (group,) if number == 0 else ())
             for group in groups
