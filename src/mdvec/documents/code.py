@@ -39,7 +39,7 @@ class Highlighter:
         self._clock = clock
         self._left_s = MAX_SECONDS
 
-    def __call__(self, code: str, language: str, _: str = "") -> str:
+    def __call__(self, code: str, language: str) -> str:
         """Return the HTML of code, its parts in spans with the classes of Pygments; empty if it has none."""
         lexer = _known_languages().get(language.lower())
         if lexer is None or self._left_s <= 0 or not _is_short(code):
