@@ -166,7 +166,7 @@ class Scan:
         """
         if not any(name in names for name in IGNORE_FILES):
             return folder
-        reads_git = self.selection.gitignore
+        reads_git = self.selection.scan.gitignore
         rules = (folder.rules or IgnoreRules()).within(
             own=self._ignore_file(folder, _OWN_IGNORE) if _OWN_IGNORE in names else None,
             git=self._ignore_file(folder, _GIT_IGNORE) if reads_git and _GIT_IGNORE in names else None,

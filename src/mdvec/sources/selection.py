@@ -102,9 +102,8 @@ class Selection(Struct, frozen=True):
         include: If there are any, a file must match one of them.
         exclude: A file that matches one of them is excluded, as is a whole folder whose name matches a
             pattern without ``/``.
-        max_file_bytes: The largest file.
-        gitignore: Whether what ``.gitignore`` names is left out.
-        follow: Paths of links that are followed although they lead out of the folder.
+        scan: The settings as they were given.
+        follow: Paths of links that are followed although they lead out of the folder, without outer slashes.
         is_vault: Whether it is an Obsidian vault, in which hidden folders contain no notes.
     """
 
@@ -112,9 +111,8 @@ class Selection(Struct, frozen=True):
     excluded_dirs: frozenset[str]
     include: tuple[Glob, ...]
     exclude: tuple[Glob, ...]
-    max_file_bytes: int
-    gitignore: bool = True
-    follow: frozenset[str] = frozenset()
+    scan: ScanSettings
+    follow: frozenset[str]
     is_vault: bool = False
 
     @classmethod
@@ -125,8 +123,7 @@ class Selection(Struct, frozen=True):
             excluded_dirs=frozenset(name.removesuffix("/") for name in scan.exclude_dirs),
             include=tuple(map(Glob.parse, include)),
             exclude=tuple(map(Glob.parse, exclude)),
-            max_file_bytes=scan.max_file_bytes,
-            gitignore=scan.gitignore,
+            scan=scan,
             follow=frozenset(path.strip("/") for path in scan.follow),
         )
 
@@ -156,7 +153,7 @@ class Selection(Struct, frozen=True):
 
     def max_bytes(self, path: str) -> int:
         """Return the size of the largest file of this kind."""
-        return int(self.max_file_bytes * _SIZES.get(converter_of(path), _LARGER_THAN_TEXT))
+        return int(self.scan.max_file_bytes * _SIZES.get(converter_of(path), _LARGER_THAN_TEXT))
 
     def exclude_rule(self, path: str) -> str | None:
         """Return the ``--exclude`` that excludes a path, if any; a folder's path ends in ``/``."""

@@ -111,7 +111,7 @@ def test_sizes_are_for_people(size: int, limit: int, text: str) -> None:
 def test_the_largest_file_depends_on_its_kind(path: str, times: float) -> None:
     """A file with pictures may be larger than a text, and a table smaller."""
     selection = _selection()
-    assert selection.max_bytes(path) == selection.max_file_bytes * times
+    assert selection.max_bytes(path) == selection.scan.max_file_bytes * times
 
 
 def test_the_own_files_of_logseq_are_left_out_of_its_graph() -> None:
