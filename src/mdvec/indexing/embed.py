@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,8 +28,6 @@ from mdvec.types.report import Activity, CollectionCounts
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
-
-T = TypeVar("T")
 
 _WAIT_FOR_OTHERS_S = 0.5
 
