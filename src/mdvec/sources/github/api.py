@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
@@ -300,7 +299,7 @@ class RateLimits:
         https://docs.github.com/rest/using-the-rest-api/best-practices-for-using-the-rest-api
     """
 
-    def __init__(self, now: Callable[[], float] = time.time) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         """Start without a refusal."""
         self._now = now
         self._refusals = 0
