@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -86,13 +86,12 @@ class Clone:
             listed = self._git.run("ls-tree", "-r", "-z", "--full-tree", commit)
         return [_as_item(line) for line in listed.split(b"\0") if line]
 
-    def fetch_blobs(self, commit: str, wanted: Iterable[bytes]) -> None:
+    def fetch_blobs(self, commit: str, wanted: Sequence[bytes]) -> None:
         """Fetch contents, all in one request.
 
         Raises:
             SourceError: If they cannot be fetched.
         """
-        wanted = list(wanted)
         self._git.expected_files = len(wanted)
         run.current().report(run.Stage.FETCH, 0, len(wanted))
         with self._held(), self._translated():
