@@ -133,8 +133,7 @@ def _inner(message: Message) -> list[Message]:
 def _attached(name: str, raw: bytes) -> str:
     """Return the text of a file, without its properties and places; empty if none can be read."""
     if not (converter := converter_of(name)):
-        found = decode(raw)
-        return plain(found.text) if found is not None else ""
+        return plain(_letters(raw, None))
     try:
         text = str(registry.load("converters", converter)(raw))
     except Exception:  # noqa: BLE001 - whatever is attached, the message is read
