@@ -18,7 +18,7 @@ from mdvec.text.dictionary import SYNONYMS, in_hiragana, is_hiragana, others_of
 from mdvec.text.english import COMMON_WORDS, STOP_WORDS
 from mdvec.text.folding import normalise
 from mdvec.text.matches import phrase_finder
-from mdvec.text.numbers import plain_numbers
+from mdvec.text.numbers import numbers_in, plain_numbers
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA, compiled, holds_unspaced, is_english
 from mdvec.text.terms import (
     LETTER,
@@ -153,7 +153,8 @@ def check_spelling(
         )
         details.update(unknown=len(unknown), corrected=len(corrections))
         left = [word for word in unknown if word not in corrections][:_MAX_NAMED]
-        left = [word for word in left if not _is_property(word, inside, view)]
+        typed = {each.plain: text[slice(*each.span)] for text in texts for each in numbers_in(text)}
+        left = [typed.get(word, word) for word in left if not _is_property(word, inside, view)]
     return Spelling(corrections, tuple(left), is_foreign, is_strange)
 
 

@@ -15,7 +15,7 @@ _LARGE = {"": 1, "万": 10**4, "億": 10**8, "兆": 10**12}
 
 # Of six groups at most: longer rows are data.
 _GROUPS = r"\d{1,3}(?:[,，]\d{3}){1,5}(?![\d,，])"
-_DIGITS = rf"(?:{_GROUPS}|\d{{1,15}}(?:[.．]\d+)?)"
+_DIGITS = rf"(?:{_GROUPS}|\d{{1,15}})(?:[.．]\d+)?"
 _PART = re.compile(rf"({_DIGITS})([百千]?)([万億兆]?)")
 AMOUNT = rf"(?:{_DIGITS}(?:[百千][万億兆]?|[万億兆]))+(?:\d{{1,4}}(?![\d.,．，]))?"
 """The expression for a number with Japanese multiples."""

@@ -190,7 +190,8 @@ def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tupl
         if section is None:
             return lines
     # A comment at the end belongs to the section; a place begins what comes next.
-    comments = [each for each in document.comments if not any(places_of((each,)))]
+    places = {at for at, _ in places_of(document.comments)}
+    comments = [each for each in document.comments if each.start not in places]
     return _lines_of(with_comments(document.body, comments), section.start, section.subtree_end)
 
 
