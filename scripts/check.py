@@ -21,16 +21,23 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = [sys.executable, "-m"]
 PYTEST = ["pytest", "-q"]
-# One process more than there are cores: many tests wait for a server, a browser or a lock.
-PROCESSES = min(4, (os.cpu_count() or 1) + 1)
-# A file stays in one process: its tests share servers and databases. Files of many quick tests come last.
-PARALLEL = ["-n", str(PROCESSES), "--dist", "loadfile", "--no-loadscope-reorder"]
+CORES = os.cpu_count() or 1
+# One process more than there are cores: some tests wait for a lock or a process. Heavy tests mostly wait, for
+# servers, browsers and Node.
+PROCESSES = min(4, CORES + 1)
+HEAVY_PROCESSES = min(8, 2 * CORES + 1)
 # What needs more than `.[dev]`, and is left out by default (see pyproject.toml).
 HEAVY = "node or browser or harness"
 STORES = "torch or postgres or lancedb or chroma or s3 or ray"
 DEFAULT = f"not ({STORES} or {HEAVY})"
 COVERAGE = [*PYTHON, "coverage"]
-MEASURING = [*COVERAGE, "run", "-m", *PYTEST, *PARALLEL]
+
+
+def tests(markers: str, processes: int, *, measuring: bool) -> list[str]:
+    """Return the command that runs the tests of some markers in so many processes."""
+    # A file stays in one process: its tests share servers and databases. Files of many quick tests come last.
+    parallel = ["-n", str(processes), "--dist", "loadfile", "--no-loadscope-reorder"]
+    return [*([*COVERAGE, "run", "-m"] if measuring else PYTHON), *PYTEST, *parallel, "-m", markers]
 
 
 def steps(*, in_ci: bool) -> dict[str, list[str]]:
@@ -40,15 +47,16 @@ def steps(*, in_ci: bool) -> dict[str, list[str]]:
         "lint": [*PYTHON, "ruff", "check", "."],
         "types": [*PYTHON, "mypy"],
         "layers": [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
-        "tests": [*(MEASURING if in_ci else [*PYTHON, *PYTEST, *PARALLEL]), "-m", DEFAULT],
+        "tests": tests(DEFAULT, PROCESSES, measuring=in_ci),
     }
 
 
 def heavy_steps(*, in_ci: bool) -> dict[str, list[str]]:
     """Return the commands of ``--heavy``, by their names."""
     heavy = f"{STORES} or {HEAVY}"
+    chosen = heavy if in_ci else f"measured or {heavy}"
     return {
-        "tests": [*MEASURING, "-m", heavy if in_ci else f"measured or {heavy}"],
+        "tests": tests(chosen, HEAVY_PROCESSES, measuring=True),
         "combine": [*COVERAGE, "combine", "--quiet"],
         "coverage": [*COVERAGE, "report"],
     }
