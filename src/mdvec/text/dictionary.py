@@ -141,7 +141,8 @@ def _kind(character: str) -> str:
     return next(kind for kind in (HIRAGANA, KATAKANA, HAN) if compiled(f"[{kind}]").match(character))
 
 
-def spellings_of(word: str) -> list[str]:
+@lru_cache(1 << 12)
+def spellings_of(word: str) -> Sequence[str]:
     """Return a folded word and its spellings in the dictionary, those with two kana or more in both kinds."""
     key = in_hiragana(word)
     found = [key, *others_of(key, SPELLINGS)]

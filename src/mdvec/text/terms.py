@@ -210,6 +210,7 @@ def query_terms(text: str, *, limit: int) -> QueryTerms:
     return QueryTerms(**kinds, spelled=tuple(spelled[:limit]), translated=tuple(translated[:limit]))
 
 
+@lru_cache(1 << 12)
 def _terms_of(words: str) -> tuple[str, ...]:
     """Return the terms of a Japanese word, or of stems that a space separates."""
     return tuple(words.split()) if words.isascii() else bigrams_of(words)
