@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.dates import DAY_LINE
 from mdvec.text.folding import normalise
+from mdvec.text.links import is_markdown
 from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
@@ -114,13 +116,14 @@ def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> S
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
     if len(own) == 1:
         return best
-    asked, most = best, (-1, False)
-    for each in own:
-        words = {_word(each.text[start:end]) for start, end in match_spans(query, each.text)}
-        weight = sum(map(len, words)), each.id == best.id
-        if weight > most:
-            asked, most = each, weight
-    return asked
+    # In one text, so that a translation counts nowhere if the word itself is in another chunk.
+    text = "\n".join(each.text for each in own)
+    starts = [*accumulate((len(each.text) + 1 for each in own), initial=0)]
+    words: list[set[str]] = [set() for _ in own]
+    for start, end in match_spans(query, text):
+        words[bisect_right(starts, start) - 1].add(_word(text[start:end]))
+    weights = [(sum(map(len, held)), each.id == best.id) for each, held in zip(own, words, strict=True)]
+    return own[weights.index(max(weights))]
 
 
 def _word(matched: str) -> str:
@@ -134,7 +137,8 @@ def _found_at(query: str, chunk: StoredChunk, shown: str) -> tuple[int, tuple[st
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
     own = chunk.heading_path
-    headings = _days(shown) if own and DAY_LINE.fullmatch(own[-1]) else _headings(shown)
+    is_log = bool(own) and not is_markdown(chunk.path) and DAY_LINE.fullmatch(own[-1])
+    headings = _days(shown) if is_log else _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
         return best or 0, own

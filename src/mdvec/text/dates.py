@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -174,6 +175,7 @@ def without_date(query: str) -> str:
     return query[: found[1].start()] + " " + query[found[1].end() :] if found else query
 
 
+@lru_cache(maxsize=16)  # an answer looks for it in many texts
 def find_date(query: str) -> tuple[Date, re.Match[str]] | None:
     """Return the day or month that a query names, and where; None if it names none."""
     query = query.translate(_HALF_WIDTH)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from mdvec.text.dates import find_date
+from mdvec.text.dates import find_date, without_date
 from mdvec.text.dictionary import is_hiragana, other_spellings
 from mdvec.text.folding import VARIANTS, fold_name, normalise
 from mdvec.text.numbers import numbers_in, plain_numbers
@@ -69,9 +69,11 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
         Spans (start, end), ascending, not touching each other. Latin words match whole words in any
         of their forms, other scripts match anywhere. Quoted phrases match literally, and words after a minus
         do not match. Translations match in a text without any of the words. A day matches however a text
-        writes it.
+        writes it; in a text that has it, its numbers and signs do not match elsewhere.
     """
-    words, anywhere, translations, phrases, others = _wanted(query)
+    dated = find_date(query)
+    days = [*dated[0].spans_in(text)] if dated else []
+    words, anywhere, translations, phrases, others = _wanted(without_date(query) if days else query)
     folded, starts, ends = _fold(text)
     spans = [*_words(folded, words), *_anywhere(folded, anywhere)]
     spans = spans or [*_words(folded, translations), *_anywhere(folded, filter(holds_unspaced, translations))]
@@ -79,7 +81,7 @@ def match_spans(query: str, text: str) -> Sequence[tuple[int, int]]:
         spans += phrase_spans(operator.text, folded, prefix=operator.prefix)
     found = [(starts[start], ends[end - 1]) for start, end in spans]
     merged: list[tuple[int, int]] = []
-    for start, end in sorted(chain(found, *(find(text) for find in others))):
+    for start, end in sorted(chain(found, days, *(find(text) for find in others))):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
@@ -121,7 +123,7 @@ def _wanted(
 ) -> tuple[frozenset[str], tuple[str, ...], frozenset[str], tuple[Operator, ...], tuple[_Finder, ...]]:
     """Return the terms of words, those that match anywhere, the translations, the phrases, and finders.
 
-    These find a date and codes in any notation.
+    These find codes and numbers in any notation.
     """
     parsed = parse_query(query)
     terms = query_terms(" ".join(parsed.plain), limit=_MAX_TERMS)
@@ -132,7 +134,6 @@ def _wanted(
     anywhere = (*anywhere, *(each for each in spelled if len(each) > 1))
     others = (term for word in terms.translated for each in word.others for term in each if len(term) > 1)
     phrases = tuple(each for each in parsed.operators if each.is_evidence)
-    dated = find_date(query)
     plain = plain_numbers(query)
     codes = [
         *map("".join, codes_in(plain)),
@@ -140,8 +141,7 @@ def _wanted(
         *(each.plain for each in numbers_in(query)),
     ]
     long = {code: None for each in codes if len(code := each.replace("_", "")) >= _LEAST_CODE}
-    finders = [*([dated[0].spans_in] if dated else ()), *map(_finder_of_code, [*long][:_MAX_CODES])]
-    finders += [_finder_of_numbers(long)] if long else []
+    finders = [*map(_finder_of_code, [*long][:_MAX_CODES]), *([_finder_of_numbers(long)] if long else [])]
     return frozenset(words), anywhere, frozenset(others), phrases, tuple(finders)
 
 

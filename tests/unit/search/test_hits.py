@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdvec.search.hits import _found_at, _own_text
+from mdvec.search.hits import _asked_chunk, _found_at, _own_text
 from mdvec.stores.records import StoredChunk
 from mdvec.text.boilerplate import shared_lines
 
@@ -29,10 +29,10 @@ Delete the folder of the index.
 """
 
 
-def chunk(text: str, *path: str) -> StoredChunk:
-    """Return a chunk with these headings."""
-    facts = dict.fromkeys(StoredChunk.__struct_fields__, 0)
-    return StoredChunk(**{**facts, "text": text, "end": len(text), "heading_path": path})  # type: ignore[arg-type]
+def chunk(text: str, *headings: str, file: str = "a.md", number: int = 0) -> StoredChunk:
+    """Return a chunk of a file with these headings."""
+    facts = {**dict.fromkeys(StoredChunk.__struct_fields__, 0), "id": number, "path": file}
+    return StoredChunk(**{**facts, "text": text, "end": len(text), "heading_path": headings})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,26 @@ HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"
 def test_the_heading_of_a_hit_in_a_log_is_the_day_of_its_best_line() -> None:
     """Lines that are nothing but a day are headings there, and text elsewhere."""
     log = "2024/03/15(金)\n10:15\tAnna\tsee you\n\n2024/03/16(土)\n08:50\tBen\trunning late\n"
-    found = _found_at("who was late", chunk(log, "2024/03/15(金)"), log)
+    found = _found_at("who was late", chunk(log, "2024/03/15(金)", file="chat.txt"), log)
     assert found == (log.index("08:50"), ("2024/03/16(土)",))
-    assert _found_at("3月16日", chunk(log, "2024/03/15(金)"), log)[1] == ("2024/03/16(土)",)
-    assert _found_at("who was late", chunk(log, "Diary"), log)[1] == ("Diary",)
+    day = _found_at("3月16日", chunk(log, "2024/03/15(金)", file="chat.txt"), log)[1]
+    assert day == ("2024/03/16(土)",)
+    assert _found_at("who was late", chunk(log, "Diary", file="chat.txt"), log)[1] == ("Diary",)
+    diary = "## 2024-03-15\n\nRain.\n\n## 2024-03-16\n\nBen was late.\n"
+    assert _found_at("who was late", chunk(diary, "2024-03-15"), diary)[1] == ("2024-03-16",)
+
+
+def test_the_chunk_of_a_passage_that_was_asked_for() -> None:
+    """The one with the day, not others of its month; a translation counts if no chunk has the word itself."""
+    days = [
+        chunk(f"2021年{day}\n早く寝る。\n", number=at)
+        for at, day in enumerate(("3月1日", "2月3日", "2月2日"))
+    ]
+    assert _asked_chunk("2021年2月3日", days[0], days) is days[1]
+    tax = [chunk("Due: March, money", number=0), chunk("還付は4月に入金された。", number=1)]
+    assert _asked_chunk("還付金はいくら", tax[0], tax) is tax[1]
+    assert _asked_chunk("還付金はいくら", tax[1], [tax[0], chunk("口座", number=2)]) is tax[0]
+    assert _asked_chunk("zeppelin", tax[1], tax) is tax[1]
 
 
 @given(st.lists(HEADING, min_size=1, max_size=6), st.lists(st.sampled_from(["one", "beta"]), max_size=3))

@@ -73,6 +73,7 @@ def test_a_day_matches_in_any_notation() -> None:
     assert matched("3月16日の集合", "ｶﾞｲﾄﾞ 2024/03/16(土) 9時に") == ["2024/03/16"]
     assert matched("on March 16", "Sat, 16 March 2024") == ["16 March"]
     assert matched("2024-03-16", "2024年3月16日と17日") == ["2024年3月16日"]
+    assert matched("2021年2月3日", "2021年3月1日（月）\n2021年2月3日（水）") == ["2021年2月3日"]
 
 
 @pytest.mark.parametrize(
