@@ -95,8 +95,8 @@ _FIELD = re.compile(
     r"[ \t]*(?P<text>(?:\[\[[^\[\]\n]+\]\]|[^\[\]()\n])+)[\])]",
     re.MULTILINE,
 )
-# Lines of plain text that are not blank, without the last line end.
-_PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
+PARAGRAPH = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
+"""A paragraph of plain text: lines that are not blank, without the last line end."""
 
 
 def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
@@ -230,7 +230,7 @@ def _plain_blocks(text: str, days: Sequence[Heading]) -> Iterator[Block]:
         if number:
             below += len(text[start:end].partition("\n")[0])
             yield Block(BlockKind.HEADING, start, below)
-        for found in _PARAGRAPH.finditer(text, below, end):
+        for found in PARAGRAPH.finditer(text, below, end):
             yield Block(BlockKind.PARAGRAPH, *found.span())
 
 

@@ -10,9 +10,11 @@ from itertools import pairwise
 
 from msgspec import Struct
 
+from mdvec.documents.events import Places
 from mdvec.documents.inline import Inline, resolved, with_marks
 from mdvec.documents.links import WIKILINK, wikilink, with_plain_addresses
 from mdvec.documents.markdown import attributes_start, one_line
+from mdvec.documents.parse import PARAGRAPH
 from mdvec.documents.sanitising import sanitised
 from mdvec.documents.targets import Job, Targets, numbered, slug
 from mdvec.documents.tree import Element, Tree, parse_tree, plain, runs, trimmed, without
@@ -28,7 +30,6 @@ _ADMONITION = re.compile(
 )
 _BLOCK_ID = re.compile(r"(?:^|[ \t\n])\^([A-Za-z0-9-]+)\Z")
 _TASK = re.compile(r"\[(?P<mark>[^\]\n])\][ \t]")
-_PLAIN_BLOCK = re.compile(r"^[^\S\n]*\S.*(?:\n[^\S\n]*\S.*)*", re.MULTILINE)
 _CONTINUED = re.compile(r"\n[ \t>]*")
 # Blocks of text without blocks in them.
 _TEXTS = frozenset({"Paragraph", "Heading", "Run", "TableCell"})
@@ -63,8 +64,9 @@ def render_plain(text: str, *, marked: Marked | None = None) -> RenderedDocument
     """Render plain text, one ``p`` a paragraph; see :func:`render_markdown`."""
     parts: list[str] = []
     first = True
-    for block in _PLAIN_BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 1
+    places = Places(text, 0)
+    for block in PARAGRAPH.finditer(text):
+        line = places.line(block.start())
         inside = marked is not None and _overlaps(line, line + block[0].count("\n"), marked)
         classes = "plain passage" if inside else "plain"
         anchor = f' id="{PASSAGE_ANCHOR}"' if inside and first else ""
