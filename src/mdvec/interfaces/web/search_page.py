@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import glob
 from datetime import datetime
 from typing import Any, Self
 
@@ -42,7 +42,6 @@ _LINE_COLUMNS = 260
 _LINES = 2
 _SIMILAR = 6
 _MAX_DIGITS = 10
-_WILDCARD = re.compile(r"[*?\[]")
 
 
 class Form(Struct, frozen=True):
@@ -104,14 +103,12 @@ class Form(Struct, frozen=True):
 
     def request(self, mode: SearchMode | None) -> SearchRequest:
         """Return the request of the form."""
-        # A wildcard in a set means itself.
-        folder = _WILDCARD.sub(lambda found: f"[{found[0]}]", self.folder)
         return SearchRequest(
             query=self.q,
             collections=self.n,
             tags=self.tag,
             tag_match=TagMatch.ALL,
-            path=f"{folder}/" if folder else None,
+            path=f"{glob.escape(self.folder)}/" if self.folder else None,
             updated_since=self.since or None,
             include_superseded=self.old,
             limit=self.shown,
