@@ -234,7 +234,7 @@ def _translation(path: Path, values: object, table: _Table) -> Translation:
     if not isinstance(values, dict):
         msg = f"{path}: expected settings by section, found {type(values).__name__}"
         raise ConfigError(msg)
-    schema = Schema(Config, has_extensions=True)
+    schema = Schema(Config)
     settings: dict[str, Setting] = {}
     implied: dict[str, Setting] = {}
     left_out: dict[str, str] = {}

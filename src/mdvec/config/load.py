@@ -75,7 +75,7 @@ def load_config(
         UntrustedConfigError: If a file that was only found sets more than how documents are cut and shown,
             and the user does not trust its folder.
     """
-    schema = Schema(Config, has_extensions=True)
+    schema = Schema(Config)
     problems: list[str] = []
     found: dict[str, Setting] = {}
     foreign: Translation | None = None
@@ -107,11 +107,10 @@ def load_config(
         )
         for name in untrusted:
             del found[name], values[name]
-    core = Schema(Config).sections
     extensions = {
         name: make(kind, values, name)
         for name, kind in schema.sections.items()
-        if name not in core and schema.keys(name)
+        if name not in Config.__struct_fields__ and schema.keys(name)
     }
     return LoadedConfig(
         make(
@@ -131,7 +130,7 @@ def every_setting(loaded: LoadedConfig) -> Iterator[tuple[str, object, str]]:
 
     Those of the extensions that come with mdvec are among them, and those of other extensions that are set.
     """
-    schema = Schema(Config, has_extensions=True)
+    schema = Schema(Config)
     schema.add_builtins()
     for name in loaded.config.extension_sections:
         schema.find(name)

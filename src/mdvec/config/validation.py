@@ -16,7 +16,7 @@ from msgspec.structs import FieldInfo, fields
 
 from mdvec import registry
 from mdvec.config.paths import absolute_location
-from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, section_of
+from mdvec.config.schema import EXTENDED_SECTIONS, NO_SETTINGS, Config, section_of
 from mdvec.config.syntax import ConfigFile, KeyPath
 from mdvec.errors import ConfigError, meant_or_known, sentences
 from mdvec.files import expanded
@@ -69,7 +69,8 @@ class Setting(Struct, frozen=True):
 class Schema:
     """The sections and settings that there are.
 
-    Sections of extensions join when they are named: only then the extension is loaded.
+    The configuration has sections of extensions, too. They join when they are named: only then an extension
+    is loaded.
 
     Attributes:
         sections: The type of each section, by its name; empty for the keys above all sections.
@@ -77,16 +78,15 @@ class Schema:
 
     Args:
         kind: What holds all sections.
-        has_extensions: Whether sections of extensions are allowed.
     """
 
-    def __init__(self, kind: type[Struct], *, has_extensions: bool = False) -> None:
-        self._has_extensions = has_extensions
+    def __init__(self, kind: type[Struct]) -> None:
+        self._has_extensions = kind is Config
         self.sections: dict[str, type[Struct]] = {}
         self.settings: dict[str, FieldInfo] = {}
         self._add("", kind)
-        if has_extensions:
-            self.sections.setdefault("sources", SettingsSection)
+        if self._has_extensions:
+            self.sections["sources"] = SettingsSection
 
     def _add(self, section: str, kind: type[Struct]) -> None:
         self.sections[section] = kind
