@@ -200,7 +200,7 @@ def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[
         except ConfigError as error:
             problems.append(f"{variable}: {sentences(error, error.hint)}")
             continue
-        name = schema.setting(key, section)
+        name = schema.setting(section, key)
         if name in found:
             problems.append(f"{variable} sets the same as {found[name].origin}; give one of them")
         elif name in schema.settings:
@@ -209,7 +209,7 @@ def _from_env(env: Mapping[str, str], cwd: Path, schema: Schema, problems: list[
             found[name] = Setting(parts if is_list else value, variable, cwd, is_text=True)
         elif key:
             near = {each: _variable(section, each) for each in schema.keys(section)}
-            hint = schema.key_hint(key, section) or meant_or_known(key, near)
+            hint = schema.key_hint(section, key) or meant_or_known(key, near)
             problems.append(f"unknown variable {variable}; {hint}")
     return found
 
@@ -228,7 +228,7 @@ def _place_of(variable: str, schema: Schema) -> tuple[str, str]:
                 key = variable.removeprefix(start).lower()
                 place = (section, key)
                 break
-        if schema.setting(place[1], place[0]) in schema.settings:
+        if schema.setting(*place) in schema.settings:
             break
     return place
 

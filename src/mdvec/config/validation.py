@@ -135,7 +135,7 @@ class Schema:
         for name in self.names(registry.builtin_names):
             self.find(name)
 
-    def setting(self, key: str, section: str) -> str:
+    def setting(self, section: str, key: str) -> str:
         """Return the dotted name of a setting of a section, which may be called by another one."""
         name = dotted(section, key)
         synonym = dotted(section, _SYNONYMS.get((section, key), key))
@@ -148,10 +148,10 @@ class Schema:
             section = self.find(above)
         except ConfigError:
             return None
-        found = None if section is None else self.setting(key, section)
+        found = None if section is None else self.setting(section, key)
         return found if found in self.settings else None
 
-    def key_hint(self, key: str, section: str) -> str:
+    def key_hint(self, section: str, key: str) -> str:
         """Return where a service's key goes, for those who write it here; empty for another key."""
         has_services = section in _SERVICES
         service = f"{section}.PROVIDER" if has_services else section
@@ -160,11 +160,11 @@ class Schema:
             return ""
         return f"keys are not kept in settings; {service}.{_KEY_VARIABLE} names the variable that holds it"
 
-    def unknown(self, name: str, section: str, value: object) -> str:
+    def unknown(self, section: str, name: str, value: object) -> str:
         """Return what is wrong with a name that is not known in a section, or above all sections."""
         is_section = isinstance(value, dict) and not section
         unknown = f"unknown section [{name}]" if is_section else f"unknown setting {dotted(section, name)}"
-        if hint := self.key_hint(name, section):
+        if hint := self.key_hint(section, name):
             return f"{unknown}; {hint}"
         if home := self._home(name):
             return f"{unknown}; {f'the setting {name}' if is_section else 'it'} belongs {home}"
@@ -180,7 +180,7 @@ class Schema:
         """Return where a setting belongs, under whichever of its names; empty when there is none."""
         self.add_builtins()
         for section in self.sections:
-            if self.setting(key, section) in self.settings:
+            if self.setting(section, key) in self.settings:
                 return f"in [{section}]" if section else "at the top, before the first [section]"
         return ""
 
@@ -211,7 +211,7 @@ def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[s
                 return
             path = (*above, name)
             origin = file.place(*path)
-            setting = schema.setting(name, section)
+            setting = schema.setting(section, name)
             try:
                 inner = None if setting in schema.settings else schema.find(dotted(section, name))
             except ConfigError as error:
@@ -222,7 +222,7 @@ def settings_in(file: ConfigFile, schema: Schema, problems: list[str]) -> dict[s
             elif inner is not None and name not in _SECTION_SYNONYMS:
                 problems.append(f"{origin}: [{'.'.join(path)}] must be a table of settings")
             elif setting not in schema.settings:
-                problems.append(f"{origin}: {schema.unknown(name, section, value)}")
+                problems.append(f"{origin}: {schema.unknown(section, name, value)}")
             elif setting in found:
                 same = f"{dotted(section, name)} sets the same as {found[setting].origin}"
                 problems.append(f"{origin}: {same}; give one of them")
