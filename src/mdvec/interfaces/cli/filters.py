@@ -48,7 +48,7 @@ def _found(ctx: click.Context, start: str, names_in: Callable[[Workspace], list[
     return []
 
 
-def name_option(text: str = "The collection.", *, required: bool = False) -> Option:
+def name_option(text: str, *, required: bool = False) -> Option:
     """Return ``-n NAME``, with its help; shells complete it."""
     return click.option("-n", "--name", shell_complete=collection_names, required=required, help=text)
 
@@ -65,6 +65,9 @@ def names_option(
         help=text,
     )
 
+
+named_collection = name_option("The collection.", required=True)
+"""``-n NAME`` of the commands that work on one collection."""
 
 document_options = combined(
     click.argument("path", type=DOCUMENT), name_option("The collection, if several have this path.")

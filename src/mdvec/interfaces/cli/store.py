@@ -18,7 +18,7 @@ from mdvec.interfaces.cli.common_options import (
     command,
     format_option,
 )
-from mdvec.interfaces.cli.filters import name_option, names_option
+from mdvec.interfaces.cli.filters import named_collection, names_option
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import note, warn, write, write_table
 from mdvec.interfaces.printing import visible
@@ -26,7 +26,6 @@ from mdvec.text.addresses import HIDDEN, scheme_of
 from mdvec.text.quantity import quantity
 
 _BYTES_PER_MB = 1_000_000
-_name_option = name_option(required=True)
 
 
 @click.command(cls=CommandGroup)
@@ -134,7 +133,7 @@ def compact(session: Session) -> None:
 
 
 @store.command()
-@_name_option
+@named_collection
 def views(session: Session, name: str) -> None:
     """Make views of a collection for programs that query PostgreSQL.
 
@@ -148,7 +147,7 @@ def views(session: Session, name: str) -> None:
 
 @store.command()
 @click.argument("role")
-@_name_option
+@named_collection
 def grant(session: Session, role: str, name: str) -> None:
     """Grant a PostgreSQL role read access to a collection."""
     with session.open() as workspace:
@@ -158,7 +157,7 @@ def grant(session: Session, role: str, name: str) -> None:
 
 @store.command()
 @click.argument("role")
-@_name_option
+@named_collection
 def revoke(session: Session, role: str, name: str) -> None:
     """Revoke a PostgreSQL role's read access to a collection."""
     with session.open() as workspace:
@@ -221,7 +220,7 @@ def site() -> None:
 
 
 @site.command()
-@name_option(required=True)
+@named_collection
 @_output_option
 @click.option("--base", default="/", show_default=True, metavar="PATH", help="Path of the site on its host.")
 @click.option("--language", metavar="en|ja", help="Language of the site's own words.  [default: the titles']")

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from mdvec.errors import UsageError
 from mdvec.interfaces import present
 from mdvec.interfaces.cli.common_options import CommandGroup, Number, Option, WholeNumber, format_option
-from mdvec.interfaces.cli.filters import collection_names, name_option, presets
+from mdvec.interfaces.cli.filters import collection_names, named_collection, presets
 from mdvec.interfaces.cli.session import Session
 from mdvec.interfaces.cli.terminal import ask, note, note_no_collections, write, write_table
 from mdvec.interfaces.errors import EXIT_FAILED
@@ -24,7 +24,6 @@ _SOURCES = (
     "a folder, github:OWNER/REPO[@REF][:PATH], git+URL[@REF][:PATH], s3://BUCKET/PATH, or push: for what "
     "programs write"
 )
-_name_option = name_option(required=True)
 _chunker_option = click.option("--chunker", metavar="NAME", help="How documents are split, such as sections.")
 
 
@@ -86,7 +85,7 @@ def _overlap(*collections: Collection) -> bool:
 
 
 @tool.command()
-@_name_option
+@named_collection
 @click.option("-d", "--description", help="Its new description.")
 @click.option("-s", "--source", "location", metavar="SOURCE", help=f"Its documents: {_SOURCES}.")
 @_globs_option("--include", "Replace the globs of files to index; '' for all.  May be repeated.")
@@ -145,7 +144,7 @@ def rename(session: Session, name: str, new_name: str) -> None:
 
 
 @tool.command()
-@_name_option
+@named_collection
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 def delete(session: Session, name: str, yes: bool) -> int:
     """Delete a collection from the index; its files stay."""
@@ -160,21 +159,21 @@ def delete(session: Session, name: str, yes: bool) -> int:
 
 
 @tool.command()
-@_name_option
+@named_collection
 def enable(session: Session, name: str) -> None:
     """Include a collection in searches again."""
     _change(session, name, f"enabled {name}", enabled=True)
 
 
 @tool.command()
-@_name_option
+@named_collection
 def disable(session: Session, name: str) -> None:
     """Search a collection only when it is named."""
     _change(session, name, f"disabled {name}", enabled=False)
 
 
 @tool.command()
-@_name_option
+@named_collection
 @click.argument("folder", required=False, metavar="[PATH]")
 @click.argument("text", required=False)
 @click.option("--remove", is_flag=True, help="Remove the context of PATH.")
