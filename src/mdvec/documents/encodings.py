@@ -191,20 +191,20 @@ def _decode_legacy(raw: bytes) -> Decoded | None:
     if valid > 2 * damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     if cyrillic := _cyrillic(sample):
-        return _guessed(_normalise(raw.decode(cyrillic, "replace")), cyrillic)
+        return _guessed(raw.decode(cyrillic, "replace"), cyrillic)
     japanese = guess_encoding(sample)
     found = _finish(decode_japanese(raw, japanese), japanese) if japanese else None
     # Chinese and Korean encodings have other characters at the places of kanji, and hardly any kana.
     if found is not None and _KANA.search(found.text):
         return found
     if other := _chinese_or_korean(sample, "" if found is None else found.text[:_SAMPLE_BYTES]):
-        return _guessed(_normalise(raw.decode(other, "replace")), other)
+        return _guessed(raw.decode(other, "replace"), other)
     if found is not None:
         return _guessed(found.text, found.encoding)
     if valid >= damaged:
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     if _is_western(sample) and not _UNDEFINED_IN_WINDOWS_1252.search(raw):
-        return _guessed(_normalise(raw.decode("windows-1252")), "windows-1252")
+        return _guessed(raw.decode("windows-1252"), "windows-1252")
     if len(raw.translate(None, _ASCII)) <= _MAX_LOST_SHARE * len(raw):
         return _finish(raw.decode("utf-8", "replace"), "utf-8")
     return None
@@ -278,9 +278,8 @@ def _finish(text: str, encoding: str) -> Decoded:
 
 
 def _guessed(text: str, encoding: str) -> Decoded:
-    return Decoded(
-        text, encoding, f"the encoding is a guess: {encoding}; save the file as UTF-8 if its text is garbled"
-    )
+    warning = f"the encoding is a guess: {encoding}; save the file as UTF-8 if its text is garbled"
+    return Decoded(_normalise(text), encoding, warning)
 
 
 def _normalise(text: str) -> str:
