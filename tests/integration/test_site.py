@@ -15,7 +15,7 @@ from tests.workspaces import written
 
 from mdvec import Workspace, open_workspace
 from mdvec.errors import CollectionNotFoundError, SiteError, UsageError
-from mdvec.interfaces.site.addresses import TAGS, file_name, flat, page_names, safe_name
+from mdvec.interfaces.site.addresses import TAGS, file_name, page_names, safe_name, script_name
 from mdvec.interfaces.site.build import build_site, preview_site, static_app
 from mdvec.interfaces.site.output import Output
 from mdvec.interfaces.site.projects import SiteReport
@@ -383,7 +383,7 @@ def test_long_names() -> None:
         [f"{folder}/{title}.md", f"{folder}/{title}、その二.md", f"{folder}/{folder}/{title}.md", "a/b.md"]
     )
     assert len(set(names.values())) == 4
-    assert all(len(f"{flat(name)}.md.QK87YyGH.lean.js".encode()) <= 255 for name in names.values())
+    assert all(len(f"{script_name(name)}.md.QK87YyGH.lean.js".encode()) <= 255 for name in names.values())
     assert [name.rpartition("/")[0] for name in list(names.values())[-2:]] == [folder, folder]
     assert names["a/b.md"] == "a/b"
     assert len(f"{TAGS}_{safe_name('x/' + title)[2:]}.md.QK87YyGH.lean.js".encode()) <= 255

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import html
+import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
@@ -54,13 +55,8 @@ def page_names(paths: Iterable[str]) -> dict[str, str]:
     ordered = sorted(paths)
     roots = {safe_name(path).casefold(): path for path in reversed(ordered) if "/" not in path}
     home = next((roots[name] for name in _HOME if name in roots), None)
-    names: dict[str, str] = {} if home is None else {home: "index"}
-    taken = {flat("index")}
-    for path in ordered:
-        if path not in names:
-            names[path] = unused(safe_name(path), taken)
-            taken.add(flat(names[path]))
-    return names
+    named = {} if home is None else {home: "index"}
+    return named | _distinct("index", {path: safe_name(path) for path in ordered if path not in named})
 
 
 def safe_name(path: str) -> str:
@@ -86,18 +82,25 @@ def file_name(name: str) -> str:
     return _cut(safe.removesuffix(suffix), max(_MAX_BYTES - len(suffix.encode()), _MIN_BYTES)) + suffix
 
 
-def unused(name: str, taken: Collection[str]) -> str:
-    """Return a name, with a number if VitePress would take another one for it.
+def _distinct(first: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    """Return names of pages, with a number where VitePress would take one for another before it.
 
-    The names that are taken are as :func:`flat` returns them.
+    Args:
+        first: The page before all others.
+        wanted: The names, by any key.
     """
-    numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in (name, *numbered) if flat(each) not in taken)
+    names: dict[str, str] = {}
+    taken = {script_name(first)}
+    for key, name in wanted.items():
+        numbered = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
+        names[key] = next(each for each in numbered if script_name(each) not in taken)
+        taken.add(script_name(names[key]))
+    return names
 
 
-def flat(name: str) -> str:
-    """Return a name as VitePress calls the script of a page: without folders, and here without case."""
-    return _NOT_IN_SCRIPTS.sub("_", name.casefold()).lstrip("_")
+def script_name(page: str) -> str:
+    """Return how VitePress calls the script of a page: without folders, and here without case."""
+    return _NOT_IN_SCRIPTS.sub("_", page.casefold()).lstrip("_")
 
 
 def address(base: str, page: str, suffix: str = ".html") -> str:
@@ -219,9 +222,6 @@ class Anchors:
 
 
 def _tag_pages(tags: Iterable[str]) -> dict[str, str]:
-    pages: dict[str, str] = {}
-    taken = {flat(f"{TAGS}/index")}
-    for tag in sorted({fold_characters(each) for each in tags}):
-        pages[tag] = unused(f"{TAGS}/{safe_name('x/' + tag.replace('/', '-'))[2:]}", taken)
-        taken.add(flat(pages[tag]))
-    return pages
+    folded = sorted({fold_characters(each) for each in tags})
+    wanted = {tag: f"{TAGS}/{safe_name('x/' + tag.replace('/', '-'))[2:]}" for tag in folded}
+    return _distinct(f"{TAGS}/index", wanted)
