@@ -411,7 +411,7 @@ def test_what_git_says_is_kept_short(tmp_path: Path) -> None:
     program = GitProgram(tmp_path / "r.git")
     with pytest.raises(GitFailedError) as caught:
         program.run("rev-parse", "HEAD")
-    assert caught.value.said.startswith("fatal: not a git repository")
+    assert str(caught.value).startswith("fatal: not a git repository")
 
 
 class _serving:  # noqa: N801 - used like a function

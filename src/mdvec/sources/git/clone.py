@@ -148,12 +148,12 @@ class Clone:
             try:
                 git.run("fetch", "--depth=1", "--filter=blob:none", *common)
             except GitFailedError as error:
-                if _OTHER_HASH in error.said and not init_options:
+                if _OTHER_HASH in str(error) and not init_options:
                     remove_folder(self._directory)
                     return self._fetched("--object-format=sha256")
-                if _NO_REMOTE_REF in error.said and not self._location.ref:
+                if _NO_REMOTE_REF in str(error) and not self._location.ref:
                     return self._without_head()
-                if _TOO_SIMPLE not in error.said:
+                if _TOO_SIMPLE not in str(error):
                     raise
                 # Asking has made a promise of it that such a server does not keep.
                 write_configuration(self._directory, url, promised=False)
@@ -197,7 +197,7 @@ class Clone:
         try:
             yield
         except GitFailedError as error:
-            raise _meaning(redacted(error.said, ()), self._location) from None
+            raise _meaning(redacted(str(error), ()), self._location) from None
 
 
 def _as_item(line: bytes) -> TreeItem:

@@ -53,15 +53,7 @@ _SSH = "ssh -o BatchMode=yes -o ConnectTimeout=30"
 
 
 class GitFailedError(Exception):
-    """Git failed; the caller knows what that means.
-
-    Attributes:
-        said: The last message of git.
-    """
-
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.said = said
+    """Git failed. The text is its last message; the caller knows what that means."""
 
 
 class GitProgram:
