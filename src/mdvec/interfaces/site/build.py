@@ -120,8 +120,10 @@ def _with_own(files: Iterator[tuple[str, bytes]], custom: Path | None) -> Iterat
     for place, content in files:
         taken.add(place.casefold())
         yield place, content
-    for path in sorted(custom.rglob("*")) if custom is not None else ():
-        place = path.relative_to(custom or path).as_posix()
+    if custom is None:
+        return
+    for path in sorted(custom.rglob("*")):
+        place = path.relative_to(custom).as_posix()
         if path.is_dir() or place.startswith(_NOT_OWN):
             continue
         if place.casefold() in taken:

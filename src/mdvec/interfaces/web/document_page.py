@@ -106,9 +106,9 @@ async def reveal(site: Site, _: Request, form: FormData) -> Response:
     if not site.options.address.is_loopback:
         msg = "files can be shown only on the server's own machine"
         raise UsageError(msg, hint="Open the page on that machine.")
-    page = await site.read(path, collection)
-    if page.file is not None:
-        await site.call(lambda _: _reveal(Path(page.file or "")))
+    file = (await site.read(path, collection)).file
+    if file is not None:
+        await site.call(lambda _: _reveal(Path(file)))
     return Response(status_code=HTTPStatus.NO_CONTENT)  # the browser stays on the page
 
 
