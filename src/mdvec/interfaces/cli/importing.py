@@ -87,7 +87,8 @@ def import_(
             for name in names:
                 if estimate:
                     found = workspace.models.estimate(name, options)
-                    _print(found, found.warnings, estimate_summary(found), session, values)
+                    values.append(found)
+                    _print(found.warnings, estimate_summary(found), session)
                 elif not _import_one(name, options, workspace, session, values, is_only_one=not several):
                     failed = True
         finally:
@@ -129,8 +130,8 @@ def _import_one(
     command = session.command("status", "-n", name)
     more = quantity(len(report.warnings) - _MOST_WARNINGS, "more warning")
     further = f"and {more}; '{command}' has all of them" if report.warnings[_MOST_WARNINGS:] else ""
-    warnings, text = report.warnings[:_MOST_WARNINGS], import_summary(report)
-    _print(answers.import_report(report), warnings, text, session, values, more=further)
+    values.append(answers.import_report(report))
+    _print(report.warnings[:_MOST_WARNINGS], import_summary(report), session, more=further)
     if report.failure is not None:
         failure = translate(report.failure)
         # The command that resumes it replaces the general hint.
@@ -142,11 +143,8 @@ def _import_one(
     return not (report.failed or report.failure)
 
 
-def _print(
-    value: object, warnings: Iterable[str], text: str, session: Session, values: list[object], more: str = ""
-) -> None:
-    """Print an outcome for people, and add it to the values for programs."""
-    values.append(value)
+def _print(warnings: Iterable[str], text: str, session: Session, more: str = "") -> None:
+    """Print an outcome, unless programs read its value."""
     if session.output != "json":
         for warning in warnings:
             warn(session.hint(warning))
