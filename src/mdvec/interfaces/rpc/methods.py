@@ -123,7 +123,7 @@ def _search(workspace: Workspace, params: SearchParams, _: Say) -> object:
     depths = params.depth if isinstance(params.depth, tuple) else (params.depth,)
     request = SearchRequest(
         query=params.query,
-        depth=() if params.depth is None else tuple(each for each in depths if each is not None),
+        depth=tuple(each for each in depths if each is not None),
         limit=params.limit,
         per_document=params.limit,
         # The client cannot ask for hits that are left out.
