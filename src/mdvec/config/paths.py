@@ -86,7 +86,7 @@ def _index_of(folder: Path, data_dir: Path | None) -> Path:
     return resolved if resolved.is_relative_to(folder) and not path.is_relative_to(folder) else path
 
 
-def place_beside(store: Path | str, schema: str = "") -> Path:
+def files_of_store(store: Path | str, schema: str = "") -> Path:
     """Return where files that belong to a store lie, without their suffix.
 
     That is next to its file, or among the user's data.

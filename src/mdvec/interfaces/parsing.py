@@ -147,7 +147,7 @@ def problem_of(
         [known] = [each["properties"] for each in _variants(schema)]
         return _unknown(inside, known)
     is_outside = re.search(" [<>]= ", found["problem"]) is not None
-    needed = _allowed(schema, value, short_repr(value), is_outside=is_outside)
+    needed = _described(schema, value, short_repr(value), is_outside=is_outside)
     return f"{f'`{place}`' if place else 'it'} must be {needed}"
 
 
@@ -156,7 +156,7 @@ def allowed(schema: JsonObject, written: str) -> str:
     value = coerced(written, schema)
     is_number = isinstance(value, int | float)
     is_outside = isinstance(value, int if schema.get("type") == "integer" else float)
-    return _allowed(schema, value, written if is_number else short_repr(written), is_outside=is_outside)
+    return _described(schema, value, written if is_number else short_repr(written), is_outside=is_outside)
 
 
 def _unknown(place: str, taken: Iterable[str]) -> str:
@@ -165,7 +165,7 @@ def _unknown(place: str, taken: Iterable[str]) -> str:
     return f"unknown argument `{short_repr(place)[1:-1]}`{did_you_mean(name, taken) or f'; {known}'}"
 
 
-def _allowed(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
+def _described(schema: JsonObject, value: object, written: str, *, is_outside: bool) -> str:
     """Describe the values that a schema takes, and the wrong one, which may be outside of the limits."""
     variants = _variants(schema)
     limited = [each for each in variants if "minimum" in each]

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from mdvec import __version__, registry, run
 from mdvec.clock import now_ms
-from mdvec.config.paths import DATA_DIR, default_cache_dir, is_folder_name, place_beside, user_data_dir
+from mdvec.config.paths import DATA_DIR, default_cache_dir, files_of_store, is_folder_name, user_data_dir
 from mdvec.config.schema import Config
 from mdvec.config.trust import is_trusted, make_private_folder, only_one, write_private
 from mdvec.errors import ConfigError, ForeignDatabaseError, MdvecError, NoIndexError, StoreError
@@ -232,7 +232,7 @@ def open_store(location: Path | str, config: Config | None = None, **how: Any) -
         if not getattr(factory, "takes_vector_index", False):
             msg = f"the store {name!r} searches its own vectors, and no index beside it"
             raise ConfigError(msg, hint="Leave out [store] vectors.")
-        prefix = place_beside(location, settings.get("schema", ""))
+        prefix = files_of_store(location, settings.get("schema", ""))
         settings["vector_index"] = _vector_index(config.store.vectors, prefix, config)
     if getattr(factory, "takes_cache_dir", False):
         settings.setdefault("cache_dir", config.embedding.cache_dir or default_cache_dir())

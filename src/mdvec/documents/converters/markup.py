@@ -14,8 +14,8 @@ from mdvec.documents.converters import HIDING_SIGN, fenced, frontmatter, text_of
 from mdvec.text.cells import cell_width
 
 _MAX_LEVEL = 6
-# What has a meaning here, too, stays: code and addresses.
-_KEPT_OR_SIGN = re.compile(
+# Code and addresses, which mean the same in Markdown, or a sign that would hide text.
+_LITERAL_OR_SIGN = re.compile(
     rf"(`[^`\n]+`|\]\(<[^<>\n]*>\)|<https?://[^<>\s]+>)|{HIDING_SIGN}|(?<!\S)#(?=#*\s)|~(?=~~)"
 )
 
@@ -197,4 +197,4 @@ def _linked(links: re.Pattern[str], line: str) -> str:
 
 
 def _escaped(line: str) -> str:
-    return _KEPT_OR_SIGN.sub(lambda found: found[1] or f"\\{found[0]}", line)
+    return _LITERAL_OR_SIGN.sub(lambda found: found[1] or f"\\{found[0]}", line)

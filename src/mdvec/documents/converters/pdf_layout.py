@@ -76,8 +76,8 @@ class Rule(NamedTuple):
 
 def arranged_vertically(pieces: Sequence[Line]) -> list[Line]:
     """Return the lines of a page of vertical text, whose pieces are as if it were turned, in their order."""
-    kept = _in_columns(pieces) if len(pieces) <= _MAX_ARRANGED else pieces
-    return [_one_line(row) for row in _rows(kept)]
+    ordered = _in_columns(pieces) if len(pieces) <= _MAX_ARRANGED else pieces
+    return [_one_line(row) for row in _rows(ordered)]
 
 
 def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
@@ -87,12 +87,12 @@ def arranged(pieces: Sequence[Line], rules: Sequence[Rule]) -> list[Line]:
         pieces: In the order of the file.
         rules: What is drawn on the page.
     """
-    kept = [piece for at, piece in enumerate(pieces) if not _is_ruby(pieces, at)]
+    pieces = [piece for at, piece in enumerate(pieces) if not _is_ruby(pieces, at)]
     for grid in _grids(rules):
-        kept = _with_ruled_table(kept, grid)
-    if len(kept) <= _MAX_ARRANGED and _hops(kept) > max(_LEAST_HOPS, _HOP_SHARE * len(kept)):
-        kept = _in_columns(kept)
-    rows = [*_rows(_top_first(kept))]
+        pieces = _with_ruled_table(pieces, grid)
+    if len(pieces) <= _MAX_ARRANGED and _hops(pieces) > max(_LEAST_HOPS, _HOP_SHARE * len(pieces)):
+        pieces = _in_columns(pieces)
+    rows = [*_rows(_top_first(pieces))]
     found: list[Line] = []
     at = 0
     for region in _regions(rows):

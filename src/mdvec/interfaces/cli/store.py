@@ -93,7 +93,7 @@ def move(session: Session, target: str) -> None:
     with session.open() as workspace:
         moved = workspace.stores.move(target)
         questions = default_file(workspace)
-    kept = f"Keep {visible(str(questions))}: it holds your questions for 'mdvec eval'.\n"
+    advice = f"Keep {visible(str(questions))}: it holds your questions for 'mdvec eval'.\n"
     held = moved.contents
     location = visible(moved.location)
     session.write(
@@ -105,7 +105,7 @@ def move(session: Session, target: str) -> None:
         f"  [store]\n  location = '{location}'\n"
         + ("Write your user and password in place of ***.\n" if HIDDEN in location else "")
         + "After that, you can delete the old store.\n"
-        + (kept if questions.exists() else ""),
+        + (advice if questions.exists() else ""),
     )
 
 
