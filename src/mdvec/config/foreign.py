@@ -24,7 +24,7 @@ _MAX_DEPTH = 50
 
 
 class Translation(Struct, frozen=True):
-    """What becomes of another program's file.
+    """The settings of another program's file, as they are here.
 
     Attributes:
         settings: By dotted name here; the origin is the file and the name there.
@@ -207,7 +207,7 @@ def shown_names(names: Sequence[str]) -> str:
 
 
 def without_effect(names: Sequence[str]) -> str:
-    """Return that some settings have no effect."""
+    """Return a sentence about settings that have no effect."""
     return f"{shown_names(names)} {'has' if len(names) == 1 else 'have'} no effect"
 
 

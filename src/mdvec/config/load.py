@@ -38,8 +38,8 @@ DEFAULT_ORIGIN = "default"
 
 _ENV_PREFIX = "MDVEC_"
 _ENV_CONFIG = "MDVEC_CONFIG"
-# What a file that came with a folder may set: how documents are cut, filtered and shown. All else could
-# read, send, run or write something.
+# The sections that a file which came with a folder may set: how documents are cut, filtered and shown. The
+# others could read, send, run or write something.
 _HARMLESS = frozenset({"chunking", "search", "scanner", "display", "mcp"})
 _MAX_NAMED_KEYS = 10
 
@@ -251,7 +251,7 @@ def _needs_trust(name: str, value: object, schema: Schema) -> bool:
     item = schema.settings[name]
     if name.partition(".")[0] in _HARMLESS and not extra_of(item.type, TRUSTING):
         return False
-    # As 'mdvec config show' prints them, and what holds without a file.
+    # Defaults change nothing; 'mdvec config show' prints these places for them.
     return value not in (_default(item), default_cache_dir(), str(default_database()))
 
 

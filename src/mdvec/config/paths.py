@@ -107,7 +107,7 @@ def default_database() -> Path:
 
 
 def default_cache_dir() -> Path:
-    """Return where the built model is kept when no place is named; it may not exist."""
+    """Return the folder of the built model when no other is named; it may not exist."""
     return platformdirs.user_cache_path(_APP, appauthor=False)
 
 

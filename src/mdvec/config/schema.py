@@ -83,7 +83,7 @@ class AccessToken(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """``[[access.tokens]]``: a token for the server over HTTP that may read some collections.
 
     Attributes:
-        hash: SHA-256 of the token, in hexadecimal; the token itself is not kept.
+        hash: SHA-256 of the token, in hexadecimal; the token itself is not stored.
         collections: Names of the collections.
     """
 

@@ -36,13 +36,13 @@ _SYNONYMS = {
     ("search", "k"): "limit",
     ("search", "limit"): "k",
 }
-# What people call the key of a service, and the setting that names the variable which holds it.
+# Names that people give to the key of a service, and the setting that names the variable which holds it.
 _KEYS = {"api_key", "apikey", "key", "token"}
 _KEY_VARIABLE = "api_key_env"
 # Sections that have a table for each service.
 _SERVICES = ("embedding", "rerank")
 _MAX_SHOWN_CHARS = 60
-# In what msgspec says.
+# The place in a message of msgspec's.
 _ENTRY = re.compile(r"(?:required field `(.+)`|unknown field `(.+)`)? - at `\$\[(\d+)\](?:\.(\w+))?")
 # More than that are one mistake, such as another kind of file.
 _MAX_PROBLEMS = 50
@@ -77,7 +77,7 @@ class Schema:
         settings: The type and the default of each setting, by its dotted name.
 
     Args:
-        kind: What holds all sections.
+        kind: The type that holds all sections.
     """
 
     def __init__(self, kind: type[Struct]) -> None:
@@ -315,7 +315,7 @@ def _wrong_sizes(values: Mapping[str, object], found: Mapping[str, Setting]) -> 
                 yield f"{found[name].origin}: {name} must be less than {section}.max_tokens ({largest})"
 
 
-# Of types without a description, as other packages may declare them.
+# Descriptions of types that have none, as other packages may declare them.
 _PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
 
 

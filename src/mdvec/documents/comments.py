@@ -94,7 +94,7 @@ def find_comments(text: str, start: int, code: Sequence[Span]) -> tuple[Comment,
 def blank_out(text: str, comments: Sequence[Comment]) -> str:
     """Replace comments by white space, so that every other character stays in its place and line.
 
-    Beside other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
+    Next to other text in a line, they become no-break spaces: plain spaces could turn what follows into code.
     A line with nothing but comments becomes truly blank, since CommonMark counts no-break spaces as text.
     """
     parts = [*_cut(text, comments)]

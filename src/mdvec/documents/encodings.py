@@ -30,7 +30,7 @@ _MAX_STRAY_NUL_SHARE = 0.01
 _MAX_NUL_SHARE_SHORT = 0.25
 # Mean plausibility per character: UTF-16 in the right byte order is near 1, rubbish is negative.
 _MIN_PLAUSIBILITY = 0.6
-# In Western words at most two accented letters stand together; in random bytes half of those above
+# Western words have at most two accented letters in a row; in random bytes half of those above
 # 0x7F have more of their kind next to them, as have the letters of Cyrillic or Greek.
 _MIN_WESTERN_SHARE = 0.8
 # If only ASCII can be read, this share of other bytes may be lost.

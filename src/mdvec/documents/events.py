@@ -13,7 +13,7 @@ from mdvec.documents.links import with_plain_addresses
 from mdvec.text.scripts import UNSPACED, compiled
 
 Event = tuple[Any, Mapping[str, int]]
-"""What the parser found, and its place in bytes."""
+"""An element or a text that the parser found, and its place in bytes."""
 
 _OPTIONS = (
     pyromark.Options.ENABLE_TABLES
@@ -43,7 +43,7 @@ _INDENTATION = re.compile(r"^    (?=\S)", re.MULTILINE)
 _ROW = re.compile(r"^[ \t>]*+\|[^\n]*\[\[[^\n]*", re.MULTILINE)
 _PIPED_LINK = re.compile(r"(\[\[[^\[\]|\n]+)\|(?=[^\[\]|\n]+\]\])")
 # A dollar sign that belongs to no formula: of an amount of money, or between a formula's end and a digit.
-# What is code, escaped or a formula comes first.
+# Code, escapes and formulas come first.
 _DOLLAR = re.compile(
     r"\\.|(`+)[^`\n]+\1(?!`)|\$\$"
     r"|(?<!\d)\$(?![\s$]|\d[\d.,]*[kKMB]?[ ]+(?:[^\W\d_]{2}|\*))[^$]*(?<![\s\\])\$(?!\d)"
@@ -52,7 +52,7 @@ _DOLLAR = re.compile(
 )
 _PRICE = re.compile(r"\$\d|\d\$")
 _STARS = re.compile(r"\*+(?=[^\s*])")
-# Of any Japanese, of as many bytes: letters and punctuation.
+# A Japanese letter and a punctuation mark of each length in bytes.
 _LETTERS = {3: "一", 4: "\U00020000"}
 _PUNCTUATION = {3: "、", 4: "\U00010100"}
 JAPANESE = rf"[{UNSPACED}\u3000-\u303f\uff01-\uff65]"

@@ -287,8 +287,8 @@ def _repaired(source: str) -> dict[str, object]:
         values[_UNREAD_KEY] = unread
     for found, end in zip(entries, [*starts[1:], len(source)], strict=True):
         key, text = found["key"].strip(), source[found.end() : end].expandtabs(2)
-        # Where a block is broken, an anchor, an alias or a tag of YAML is none: its name is a word. So is
-        # a value with a number sign before it.
+        # In a broken block, the name of an anchor, an alias or a tag of YAML is a word, as is a value with a
+        # number sign before it.
         front = None if _INDICATOR.search(text) else _read_alone(f"{key}: {text}")
         values |= front if front is not None and key in front else {key: _as_written(text)}
     return values
@@ -348,7 +348,7 @@ def _duplicate_keys(node: yaml.MappingNode) -> tuple[str, ...]:
 
 def _json_mapping(value: Mapping[Any, Any]) -> dict[str, object]:
     budget = [_MAX_VALUES]
-    # Who knows Logseq or Dataview writes "title::" here, too.
+    # People who know Logseq or Dataview write "title::" here, too.
     return {_json_key(key).rstrip(":"): _json_value(item, budget, 1) for key, item in value.items()}
 
 
@@ -386,7 +386,7 @@ def _refuse(reason: str) -> NoReturn:
 
 def _first_line(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        # What is never closed is wrong where it begins.
+        # A bracket or a quotation mark that is never closed is wrong where it begins.
         is_open = "quoted" in (error.context or "") or "flow" in (error.context or "")
         mark = error.context_mark if is_open and error.context_mark else error.problem_mark
         # Line 0 of the block is line 2 of the file. What YAML expected there is no help to a writer.

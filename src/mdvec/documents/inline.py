@@ -23,7 +23,7 @@ _TAGS = {"Emphasis": "em", "Strong": "strong", "Strikethrough": "s", "Highlight"
 
 
 class Inline(Struct):
-    """How text inside blocks is shown.
+    """The writer of text inside blocks.
 
     Attributes:
         targets: Where links lead.

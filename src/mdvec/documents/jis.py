@@ -34,7 +34,7 @@ _MIN_OTHERS = 2
 _KANA = re.compile("[ぁ-ゖァ-ヶー]")
 _HALF_WIDTH_RUN = re.compile("[｡-ﾟ]{2,}")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
-# How an accent or an apostrophe of a Western encoding reads in a Japanese one: one odd kanji in a word.
+# An accent or an apostrophe of a Western encoding as it reads in a Japanese one: one odd kanji in a word.
 _LONE_IN_WORD = re.compile(r"(?<=[A-Za-z])[^\x00-\x7f](?![^\x00-\x7f])")
 
 _JIS_PRINTABLE = bytes(range(0x21, 0x7F))
@@ -62,7 +62,7 @@ def guess_encoding(sample: bytes) -> str:
         length = len(_BEYOND_ASCII.findall(shift_jis))
         if length >= _MIN_HALF_WIDTH_CHARS or _REPLACEMENT in euc:
             return _SHIFT_JIS
-    # Banks and shops write names so. The other characters tell Japanese from Cyrillic, which reads as kana.
+    # Banks and shops write names in it. Other characters tell Japanese from Cyrillic, which reads as kana.
     others = _HALF_WIDTH_RUN.sub("", shift_jis) if _REPLACEMENT in euc else shift_jis
     others = others if len(_BEYOND_ASCII.findall(others)) >= _MIN_OTHERS else shift_jis
     likeness, text, encoding = max(
@@ -162,9 +162,9 @@ def _weight(character: str) -> float:
     code = ord(character)
     if 0x3000 <= code <= 0x30FF or 0xFF01 <= code <= 0xFF5E or character in _common_kanji():
         return 1.0
-    if 0xFF61 <= code <= 0xFF9F:  # half-width kana: what most bytes of EUC-JP are in Shift_JIS
+    if 0xFF61 <= code <= 0xFF9F:  # half-width kana, as which most bytes of EUC-JP read in Shift_JIS
         return 0.4
-    if 0x4E00 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF:  # rare kanji: what Western letters give
+    if 0x4E00 <= code <= 0x9FFF or 0xF900 <= code <= 0xFAFF:  # rare kanji, as which Western letters read
         return 0.2
     if 0x2010 <= code <= 0x33FF:  # symbols, arrows, lines, circled numbers
         return 0.8

@@ -22,7 +22,7 @@ RAW_ADDRESS = re.compile(
 
 _DENDRON = frozenset({"id", "desc"})
 
-# How Hugo and Jekyll name the file that a Markdown link leads to.
+# The ways in which Hugo and Jekyll name the file that a Markdown link leads to.
 _SHORTCODE = re.compile(
     r"(?<=\]\()(?:\{\{[^{}\n]*\}\})?(?:\{\{[<%]\s*(?:rel)?ref\s+(?:path=)?|\{%-?\s*(?:link|post_url)\s+)"
     r"[\"']?/?(?P<target>[^\s\"'{}<>]+)[^{}\n]*\}\}?(?=\))"

@@ -183,7 +183,7 @@ class _Reader:
             what = event[0]
             if "Text" not in what or texts or "#" in what["Text"]:
                 take(*unpacked(event))
-            elif not self._muted:  # most events are text that is not kept
+            elif not self._muted:  # most events are text that nobody needs
                 self._begins_line = False
 
     def _take(self, name: str, value: Any, start: int, end: int) -> None:

@@ -15,7 +15,7 @@ from mdvec.types.document import Link, LinkKind
 _PREVIOUS_KEY = "previous"
 _NEXT_KEY = "next"
 # A name that is a day, a week, a month, a quarter or a year, in any order, perhaps with a weekday or the kind
-# of note. One that says anything else, such as "2026-05-01 Plan", is none.
+# of note. A name that says anything else, such as "2026-05-01 Plan", does not count.
 _DATED_NAME = re.compile(
     r"""(?=.*\d{4}|令和|平成|昭和)(?:
     (?:\d{8}|\d{6}|\d{4}|\d{1,2})(?!\d)(?:(?:st|nd|rd|th)\b)?

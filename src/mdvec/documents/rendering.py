@@ -36,7 +36,7 @@ _TEXTS = frozenset({"Paragraph", "Heading", "Run", "TableCell"})
 
 # Lines that an editor or a person fills end between these columns.
 _SHORTEST, _LONGEST = 50, 130
-# Of the breaks of a wrapped text, a few are meant.
+# A few breaks of a wrapped text are meant.
 _WRAPPED_SHARE = 0.8
 
 
@@ -45,8 +45,8 @@ def render_markdown(
 ) -> RenderedDocument:
     """Render Markdown: CommonMark with tables, footnotes, code in colour, and Obsidian's own syntax.
 
-    Formulas are shown as source. Line breaks are kept, as Obsidian does, unless the lines are only wrapped.
-    HTML in the text is kept if it is harmless: scripts, styles, forms, event handlers and requests to other
+    Formulas are shown as source. Line breaks are shown, as in Obsidian, unless the lines are only wrapped.
+    HTML in the text stays if it is harmless: scripts, styles, forms, event handlers and requests to other
     hosts are removed. Blocks have the attribute ``data-line``.
 
     Args:

@@ -29,11 +29,11 @@ _ATTRIBUTES = {
     "td": {"align", "colspan", "rowspan"},
     "th": {"align", "colspan", "rowspan"},
 }
-# Wide ones scroll sideways; they take the focus, since keys scroll only what has it.
+# Wide ones scroll sideways. They take the focus, since keys scroll only the element that has it.
 _SCROLLED = {"pre": {"tabindex": "0"}, "table": {"tabindex": "0"}}
 _SCHEMES = {"http", "https", "mailto"}
 # fmt: off
-# A note must not look like a part of the page: only the classes of rendered Markdown are kept.
+# A note must not look like a part of the page: only the classes of rendered Markdown stay.
 _CLASSES = frozenset({
     "callout", "callout-title", "embed", "embed-title", "external", "footnote-backref",
     "footnote-item", "footnote-ref", "footnotes", "footnotes-list", "footnotes-sep", "internal",

@@ -17,7 +17,7 @@ _TAG = (
 INLINE_TAG = re.compile(rf"#({_TAG}(?:(?:[ .]{_TAG}){{1,5}}(?=(?<! .)#(?!\w)))?)")
 """A candidate for an inline tag; :func:`is_inline_tag` decides. Bear closes those of several words."""
 
-# Characters that may stand right before an inline tag; Japanese is written without spaces.
+# Characters that may come right before an inline tag; Japanese is written without spaces.
 _BEFORE = frozenset("、。，．・：；！？（）「」『』【】")
 # Marks of emphasis, which are no part of the text before a tag.
 _EMPHASIS = re.compile(r"(?:\*{1,3}|~~|==)+\Z")
@@ -35,8 +35,8 @@ def is_inline_tag(match: re.Match[str], *, begins_line: bool = False) -> bool:
     """Return True if a match of :data:`INLINE_TAG` is a tag.
 
     A tag follows white space or Japanese punctuation, or begins the line but for the mark of a quotation,
-    an item or a cell, and is more than a number (``#123`` is an issue). What attribute lists and shortcodes
-    have is none (``{.note #id}``, ``{style="color: #4db6ac"}``).
+    an item or a cell, and is more than a number (``#123`` is an issue). Attribute lists and shortcodes have
+    no tags (``{.note #id}``, ``{style="color: #4db6ac"}``).
     """
     text, start = match.string, match.start()
     before = _EMPHASIS.sub("", text[max(0, start - _MOST_MARKS) : start])[-1:]

@@ -18,7 +18,7 @@ from mdvec.text.scripts import HIRAGANA
 _MAX_NESTING = 40
 """Text that is deeper is shown at this depth."""
 
-# An address ends before Japanese punctuation and particles, and before what ends a sentence. The others are
+# An address ends before Japanese punctuation and particles, and before the end of a sentence. The others are
 # signs around marked and struck text, and around a footnote in its place.
 _SIGN = re.compile(
     rf"(?P<address>(?<![A-Za-z0-9+.-])https?://\w"

@@ -51,7 +51,7 @@ _SOFT_BREAK = re.compile(
 # The head of a table, with a row below it, and the other rows.
 _ROW = r"(?>[^\n]*? · [^\n]*+)"
 _TABLE = re.compile(rf"^({_ROW})\n\s*+(?:{_ROW}(?:\n|\Z))++", re.MULTILINE)
-# Where reading may start inside a sentence that is too long to be shown.
+# Places where reading may start inside a sentence that is too long to be shown.
 _PAUSE = re.compile(r"[\s、，；：]+")
 
 
@@ -291,7 +291,7 @@ def _beginning(text: str, match: int, reach: int) -> int:
     if start == 0 or text[start - 1] == "\n":
         return start
     pause = _PAUSE.search(text, start, match)
-    # In Japanese, what says more about a word comes before it.
+    # In Japanese, words that describe another one come before it.
     return pause.end() if pause else max(start, match - _BEFORE)
 
 

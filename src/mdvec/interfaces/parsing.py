@@ -101,7 +101,7 @@ def parse(
     needed = {name for name, each in fields.items() if each.required}
     for name, sent in _named(given, taken).items():
         if name not in taken:
-            # To look for what was meant takes time, and of thousands nothing is shown.
+            # Looking for the argument that was meant takes time, and only the first ones are shown.
             problems.append(_unknown(name, taken) if len(problems) < _MAX_PROBLEMS else name)
             continue
         if _is_left_out(sent, schema[name], is_needed=name in needed):

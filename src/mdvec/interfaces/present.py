@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mdvec.types.store_report import PublishedVersion
 
 NO_ANSWER = "the documents probably do not answer the question"
-"""Said of an answer without confidence."""
+"""The sentence about an answer without confidence."""
 
 _MAX_WORD_CHARS = 60
 _SHOWN_PLACES = 3

@@ -19,7 +19,7 @@ _SHA256_BYTES = 32
 # The limit for an archive's headers, which contain names and times.
 _MAX_HEADER_BYTES = 1_000_000
 
-# Of an archive, no more is unpacked, which takes a minute: some kilobytes may become terabytes.
+# An archive of some kilobytes may unpack to terabytes; this much takes a minute.
 _MAX_UNPACKED_BYTES = 64 << 30
 
 

@@ -25,7 +25,7 @@ _REMOTE = (
 )  # fmt: skip
 _LOCAL = ("fuseblk",)
 
-# What watchfiles says of the event of a file whose name is not UTF-8, after which it ends.
+# The message with which watchfiles ends at the event of a file whose name is not UTF-8.
 _UNDECODABLE = re.compile('Unable to decode path "(.*)"')
 
 

@@ -115,6 +115,6 @@ class WatchedSource(Protocol):
             path: The absolute path that changed.
 
         Returns:
-            Paths as in a listing, known or not; one that ends in ``/`` stands for all below it. Empty when no
+            Paths as in a listing, known or not; one that ends in ``/`` means all below it. Empty when no
             document is concerned.
         """

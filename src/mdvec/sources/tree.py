@@ -16,10 +16,10 @@ from mdvec.types.change import Exclusion, Listing, SourceEntry
 from mdvec.types.folder_context import CONTEXT_FILE, MAX_CONTEXT_FILE_BYTES
 
 FOLDER_MODE = "040000"
-"""Of a folder that is known by name alone; files imply theirs."""
+"""The mode of a folder that is known by name alone; files imply theirs."""
 
 FILE_MODE = "100644"
-"""Of an ordinary file."""
+"""The mode of an ordinary file."""
 
 _LINK_MODE = "120000"
 _SUBMODULE_MODE = "160000"

@@ -7,7 +7,7 @@ from unicodedata import normalize
 
 from mdvec.documents.converters import fenced, frontmatter, plain, text_of
 
-# Letters for private use take the place of what is Markdown already, and of signs that are text.
+# Letters for private use take the place of finished Markdown, and of signs that are text.
 _PRIVATE = re.compile("[\ue000-\ue1ff]")
 _HELD = re.compile("\ue000(\\d+)\ue001")
 _BODY = "\ue002"
@@ -42,9 +42,9 @@ _MAX_DEPTH = 20  # of arguments in arguments
 _CODE = "verbatim|Verbatim|lstlisting|minted|alltt|comment"
 _FORMULA = "equation|align|gather|multline|displaymath|eqnarray|math"
 _RULE = r"\\(?:[ch]line|[a-z]*rule)(?![a-zA-Z])(?:\[[^\[\]\n]*\])?(?:\([a-z]*\))?(?:\{[^{}\n]*\})*"
-# What is read from left to right before anything in it can be a command: addresses, ends of lines, signs that
-# are text, comments, code and formulas, in which TeX allows no empty line. No beginning is looked for beyond
-# the next one, so this takes linear time.
+# Parts that are read from left to right before anything in them can be a command: addresses, ends of lines,
+# signs that are text, comments, code and formulas, in which TeX allows no empty line. No beginning is looked
+# for beyond the next one, so this takes linear time.
 _VERBATIM = re.compile(
     r"\\(?:url|nolinkurl|path)\s?\{(?P<address>[^{}\s]*)\}|\\href\s?\{(?P<target>[^{}\s]*)\}(?=\s?\{)"
     rf"|(?P<newline>\\\\\*?(?:\[[^\[\]\n]*\])?(?:\s*{_RULE})*[ \t]*\n?)"
@@ -59,7 +59,7 @@ _VERBATIM = re.compile(
     r"|\\(?:verb|lstinline)\*?(?P<mark>[^\w\s*{\[])(?P<marked>[^\n]*?)(?P=mark)",
     re.DOTALL,
 )
-# What is no text: definitions of macros, rules of tables, and the columns and options of environments.
+# Parts that are no text: definitions of macros, rules of tables, and the columns and options of environments.
 _NESTED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
 _SETTINGS = re.compile(
     rf"\\(?:re|provide)?newcommand\*?(?:\{{[^{{}}]*\}}|\\[a-zA-Z]+)(?:\[[^\[\]]*\])*{_NESTED}"

@@ -113,7 +113,7 @@ def _parts(message: Message, depth: int = 0) -> Iterator[str]:
         yield f"{place_mark(f'attachment {name}')}\n## {plain(name)}"
         yield _attached(name, raw)
     elif message.get_content_type() == "text/html":
-        # The message names its encoding; what the page says of it may be another one.
+        # The message names its encoding; the page may name another one.
         yield _attached("a.html", _letters(raw, message.get_content_charset()).encode("utf-8-sig"))
     elif message.get_content_maintype() == "text":
         text = _letters(raw, message.get_content_charset()).replace("\r\n", "\n").strip()

@@ -122,7 +122,7 @@ def _is_underline(line: str, text: str) -> bool:
     if not _RST_UNDERLINE.fullmatch(line):
         return False
     signs, width = len(line.rstrip()), cell_width(text.rstrip())
-    # Two signs may be code or a comment; under a title of two columns they are what it needs.
+    # Two signs may be code or a comment; a title of two columns needs no more.
     return signs >= len(text.rstrip()) // 2 and (signs > _SHORTEST or width == _SHORTEST)
 
 

@@ -21,7 +21,7 @@ _STYLES = "p[style-name='Title'] => h1:fresh"
 _TEXTS_OF_WORD = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 _RUBY = re.compile(rb"<w:ruby>.*?<w:rubyBase>(.*?)</w:rubyBase>\s*</w:ruby>", re.DOTALL)
 _PICTURES_OF_WORD = "word/media/"
-_MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
+_MAX_REPEATED_CHARS = 100  # of a cell that is repeated in each of its rows
 _FIRST_LINES = 20
 _OF_MAC, _MAC = b"\\ansicpg10000", "mac_roman"
 _DIGIT = re.compile(r"\d")

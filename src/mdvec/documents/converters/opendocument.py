@@ -22,7 +22,7 @@ _MAX_LEVEL = 6
 _SPACES = re.compile(r"\s+")
 _MANIFEST = "META-INF/manifest.xml"
 
-# What a reader of the page does not see in its place: readings of words, deleted text, comments.
+# Elements that a reader does not see in their place: readings of words, deleted text, comments.
 _LEFT_OUT = {f"{_TEXT}ruby-text", f"{_TEXT}tracked-changes", f"{_OFFICE}annotation"}
 _TAGS = {
     f"{_TEXT}p": "p",

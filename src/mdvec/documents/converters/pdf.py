@@ -30,14 +30,14 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
 _FEW_CHARS_A_PAGE = 8
 _MAX_LEVEL = 6
 
-# Of the letters of the text around.
+# Multiples of the size of the text around.
 _HEADING_SIZE = 1.15
 _TITLE_SIZE = 1.5  # of a page, which is no running head
-# Of the height of a line.
+# Multiples of the size of a line.
 _PARAGRAPH_GAP = 0.4
 _COLUMN_JUMP = 2.0
 _INDENT = 1.2
-# Of the size of a letter: a gap in a line that words do not have, and the step from letter to letter down.
+# Multiples of the size of a letter: a gap that words do not have, and the step from letter to letter down.
 _PIECE_GAP = 1.0
 _BACK = 3.0  # to another column
 _VERTICAL_STEP = 2.0
@@ -49,8 +49,8 @@ _FAR = 10_000.0  # a running head is beyond the columns of vertical text
 # Rules of tables, in points.
 _THIN = 3.0
 _MAX_SEGMENTS = 5_000  # of a page; a drawing has more
-# Of the width of the text: a line that ends before is the last one of its paragraph, if a sentence ends
-# there; a shorter one in any case, as in forms and addresses.
+# Shares of the width of the text: a line that ends before is the last one of its paragraph if a sentence ends
+# there, a shorter one in any case, as in forms and addresses.
 _SHORT_LINE = 0.85
 _SHORTER_LINE = 0.6
 _WIDE_LINES = 5  # the widest fifth of the lines of a page has the width of the text

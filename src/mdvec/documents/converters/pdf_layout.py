@@ -37,7 +37,7 @@ _MAX_RULES = 300
 _RULE_GAP = 3.0  # points between two rules that are one
 _LEAST_RULED_ROWS = 2
 _FRAMED_SHARE = 0.2  # of the cells, with several columns in them
-_REPEATED_CHARS = 30  # of a cell over several rows, which is said in each of them
+_REPEATED_CHARS = 30  # of a cell over several rows, which is repeated in each of them
 _SIGNS = "、。，．・：；！？「」『』（）［］"
 _AROUND_A_SIGN = re.compile(rf"(?<=[{_SIGNS}]) (?=[^\x00-\x7f])|(?<=[^\x00-\x7f]) (?=[{_SIGNS}])")
 _SPREAD = re.compile(r"(?:[\u3005-\u30ff\u4e00-\u9fff（）０-９] )+[\u3005-\u30ff\u4e00-\u9fff（）０-９]")

@@ -22,7 +22,7 @@ from markdownify import MarkdownConverter
 from mdvec.documents.converters import BLOCK_SIGN, NotConvertedError, fenced, frontmatter, inline, place_mark
 from mdvec.documents.encodings import decode
 
-# What is around the text of a page, and what is no text.
+# Elements around the text of a page, and those that are no text.
 _AROUND = (
     *("head", "title", "script", "style", "noscript", "template", "svg", "form"),
     *("button", "nav", "aside", "iframe"),
@@ -35,7 +35,7 @@ _BLOCKS = ("summary", "address", "legend", "option")  # which markdownify takes 
 _CELLS = ("td", "th")
 _TABLE_TAGS = ("table", "thead", "tbody", "tfoot", "tr", *_CELLS)
 _MAX_SPAN = 1000  # as in HTML, of columns
-_MAX_REPEATED_CHARS = 100  # of a cell that is said in each of its rows
+_MAX_REPEATED_CHARS = 100  # of a cell that is repeated in each of its rows
 _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 _WIDE_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _NO_BLOCKS = ("table", "li")  # a comment in them would be a part of a line
@@ -57,7 +57,7 @@ _TAG = re.compile(r"(?!\d+$)[\w/-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d).*")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 
-# What reading an archive raises that is none, is damaged or encrypted, or lacks a part.
+# Errors of reading a file that is no archive, or an archive that is damaged, encrypted or lacks a part.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError),
     *(EOFError, RuntimeError, KeyError, AttributeError),
@@ -90,7 +90,7 @@ def _parsed(raw: bytes) -> BeautifulSoup:
     """
     named = EncodingDetector.find_declared_encoding(raw, is_html=True) or ""
     text = None
-    # What names itself in letters of one byte is not in UTF-16, whatever it says.
+    # A page that names its encoding in letters of one byte is not in UTF-16, whatever it says.
     if named and not named.lower().startswith("utf-16") and not raw.startswith(_WIDE_MARKS):
         with suppress(LookupError, UnicodeDecodeError):
             text = raw.decode(named)

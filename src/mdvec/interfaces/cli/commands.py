@@ -19,7 +19,7 @@ from mdvec.interfaces.cli.terminal import note, print_failure
 from mdvec.interfaces.errors import EXIT_USAGE, shortened, translate
 
 _PACKAGE = "mdvec.interfaces.cli"
-# By purpose; those without one are described by the help of the program.
+# The commands by purpose; the help of the program describes those without one.
 _BY_PURPOSE = {
     "": {
         "search": "search:search",

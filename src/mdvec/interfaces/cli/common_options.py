@@ -17,7 +17,7 @@ import click
 from mdvec.errors import did_you_mean
 from mdvec.text.addresses import scheme_of
 
-# Where the context of a command has its arguments as they were typed.
+# The key in the context of a command under which its arguments are as they were typed.
 _TYPED = "mdvec.typed"
 # The part of a document that is meant: lines or a heading.
 _PART = re.compile(r"(?::\d+(?:-\d+)?|#.*)\Z")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _ALL = "all"
 _DEFAULT_QUESTIONS = 200
-# Failed questions that are listed of the user's own.
+# Failed questions that are listed, among the user's own.
 _DEFAULT_FAILURES = 5
 
 

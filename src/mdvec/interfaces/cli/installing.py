@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mdvec.interfaces.clients.edits import ClientFile
 
 _ENTRY_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# How often an edit is tried while the client keeps writing the file.
+# Attempts to edit a file that its client writes meanwhile.
 _ATTEMPTS = 5
 # Variables that may hold the key of a provider, or of a kind of source, whose settings name none.
 _KEY_VARIABLES = {
@@ -50,7 +50,7 @@ _KEY_VARIABLES = {
 }
 # Providers whose protocol other servers speak, which need no key unless one is configured.
 _OF_SERVERS = ("cohere", "jina", "openai")
-# Where a shell looks for completions: a variable, its default below the home folder, and the file below it.
+# The file in which a shell looks for completions: a variable, its default in the home folder, and the file.
 _COMPLETION_FILES = {
     "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/mdvec"),
     "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/mdvec.fish"),

@@ -13,7 +13,7 @@ from mdvec.errors import UsageError
 from mdvec.text.folding import spelled
 
 _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Where Electron applications keep a user's settings: a variable, or else a folder below the home directory.
+# The folder of a user's settings of Electron applications: a variable, or one below the home directory.
 _APPLICATION_DATA = {
     "darwin": ("", "Library/Application Support"),
     "win32": ("APPDATA", "AppData/Roaming"),

@@ -16,7 +16,7 @@ COMMANDS = ("search", "get", "ls", "related", "tags", "status")
 """The commands that a daemon runs: those that only read."""
 
 COMMAND_PATH = "/command"
-"""Where a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
+"""The path at which a daemon runs a command line, see :class:`mdvec.interfaces.cli.served.CommandLine`."""
 
 LOCK = "lock"
 """The file in a daemon's place that it holds locked while it runs."""

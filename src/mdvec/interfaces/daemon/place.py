@@ -127,7 +127,7 @@ def socket_path(place: Path, env: Mapping[str, str]) -> Path | None:
     runtime = env.get("XDG_RUNTIME_DIR")
     folders = [Path(runtime, "mdvec")] if runtime else []
     folders.append(Path(tempfile.gettempdir(), f"mdvec-{os.geteuid()}"))
-    # Of the whole path: daemons with folders of their own may share the one for sockets.
+    # A hash of the whole path, since daemons with folders of their own may share the one for sockets.
     name = f"{_short_hash(os.fspath(place))}.sock"
     fitting = (each for each in folders if len(os.fsencode(each / name)) <= _MAX_SOCKET_BYTES)
     folder = next(fitting, Path("/tmp", f"mdvec-{os.geteuid()}"))  # noqa: S108 - checked below

@@ -265,7 +265,7 @@ def _refusal(status: int, detail: str, headers: Mapping[str, str]) -> Response:
 
 async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send a refusal at once, whole; then discard the rest of a body that is too large."""
-    # Of a request in JSON, clients of MCP show the error of JSON-RPC, and only in a response of this type.
+    # Clients of MCP send JSON. They show the error of JSON-RPC, and only in a response of this type.
     if is_json(Headers(scope=scope)):
         refusal.headers["content-type"] = JSON
     if refusal.status_code != _TOO_LARGE:

@@ -20,7 +20,7 @@ COOKIE = "mdvec_session"
 """Name of the cookie."""
 
 LOGIN_PATH = "/login"
-"""Where a browser without a session is sent."""
+"""The path to which a browser without a session is sent."""
 
 EndedSessions = dict[str, int]
 """When the sessions expire that were ended before; used by the thread of the server alone."""
@@ -52,7 +52,7 @@ def rights_of(token: str | None, access: Sequence[AccessToken]) -> tuple[Right, 
         UsageError: If two of them are the same.
     """
     rights = [] if token is None else [Right(digest_of(token), token.encode())]
-    # Who can read the hash must not be able to sign a session. With a token of its own, sessions hold at
+    # Nobody who can read the hash may be able to sign a session. With a token of its own, sessions hold at
     # every server of that token and after a restart.
     secret = secrets.token_bytes(32) if token is None else token.encode()
     entries = {each.digest: 0 for each in rights}

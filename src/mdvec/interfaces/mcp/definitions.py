@@ -116,7 +116,7 @@ Context = ServerRequestContext[None, Any]
 
 _Named = tuple[str, str]  # name and description of a collection
 
-# That they are idempotent follows.
+# Tools that only read are idempotent, which need not be said.
 _READING = types.ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITING = types.ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False

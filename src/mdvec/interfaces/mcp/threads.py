@@ -27,7 +27,7 @@ _REPORT_EVERY_S = 0.25
 _WHOLE = 100.0
 # Progress must grow with each report, even while a call waits.
 _WAITING_STEP = 0.001
-# Where each step starts in a whole import, and its share of it: embedding takes longest by far.
+# The start of each step in a whole import, and its share of it: embedding takes longest by far.
 _SHARES = {
     Stage.SCAN: (0, 1),
     Stage.FETCH: (1, 9),

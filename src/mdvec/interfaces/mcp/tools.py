@@ -31,11 +31,11 @@ from mdvec.workspace import Workspace
 Answer = tuple[Struct, str]
 """An answer as data, and as text."""
 
-# Names of other servers for a tool.
+# Names that other servers have for a tool.
 _SAME_TOOL = {"search_docs": "search"}
 # More tags are no overview.
 _MAX_TAGS = 500
-# Of a search, unless the agent or the configuration says otherwise: five long passages, not a document.
+# Most tokens of a search, unless the agent or the configuration says otherwise: five long passages.
 _SEARCH_TOKENS = 4_000
 
 
@@ -46,7 +46,7 @@ class Tools:
         self._workspace = workspace
         self._config = config
         self._threads = threads
-        # They take no longer than a glance into the database.
+        # Tools that take no longer than a look into the database.
         self._short: Mapping[str, Callable[[Any], Answer]] = {
             "get_doc": self._get_doc,
             "list_docs": self._list_docs,

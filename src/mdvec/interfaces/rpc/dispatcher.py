@@ -38,7 +38,7 @@ CANCELLED = -32800
 """The client cancelled the request."""
 
 PREFIX = "mdvec."
-"""Before the names of mdvec's own methods."""
+"""The beginning of the names of mdvec's own methods."""
 
 _say = partial(hint_for_client, prefix=PREFIX)
 

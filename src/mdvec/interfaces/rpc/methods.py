@@ -57,7 +57,7 @@ class GivenSection(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     created_at: _Moment = None
     updated_at: _Moment = None
     vector: list[float] | None = None
-    """Of another model, so it is not used."""
+    """A vector of another model, which is not used."""
 
 
 class SectionParams(Struct, frozen=True, kw_only=True):
@@ -222,7 +222,7 @@ def _section_json(value: IndexedSection) -> JsonObject:
 
 def _found_json(value: FoundSection) -> JsonObject:
     """Return a section that was found, with its distance as LanceDB computes it: L2, squared."""
-    # Of unit vectors, |a - b|² = 2 - 2 a·b.
+    # For unit vectors, |a - b|² = 2 - 2 a·b.
     similarity = value.similarity
     distance = _FARTHEST if similarity is None else max(0.0, 2 - 2 * similarity)
     return _section_json(value.section) | {

@@ -42,7 +42,7 @@ _IGNORED = frozenset({"dist", "node_modules"})
 # VitePress replaces these in the name of a script.
 _NOT_IN_SCRIPTS = re.compile("[/&+,=]")
 _HOME = ("index", "readme")
-# Of a whole name: VitePress calls the script of a page by its whole path and 20 bytes more; systems take 255.
+# VitePress calls the script of a page by its whole path and 20 bytes more; systems allow 255.
 _MAX_BYTES = 220
 _MIN_BYTES = 4  # of each part of a name: a character at least
 
@@ -209,7 +209,7 @@ class Anchors:
         self._ids[address] = {html.unescape(each) for each in _ID.findall(text)}
         place = path
         for line, target, fragment in _LINE_OR_FRAGMENT.findall(text):
-            if line:  # of the block that the links after it stand in
+            if line:  # the line of the block with the links that follow
                 place = f"{path}:{line}"
             else:
                 self._links.append((place, html.unescape(target) or address, html.unescape(fragment)))

@@ -73,7 +73,7 @@ def obsidian_vaults() -> list[str]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError):  # a file of another program
         return []
     paths = [each.get("path") for each in entries if isinstance(each, dict)]
-    # A folder that cannot be looked at is none, which pathlib would raise as an error.
+    # A folder that cannot be looked at counts as missing; pathlib would raise an error.
     return sorted(each for each in paths if isinstance(each, str) and os.path.isdir(each))  # noqa: PTH112
 
 

@@ -37,7 +37,7 @@ PERIODS = ("1d", "7d", "30d", "365d")
 """The ages by which documents are narrowed."""
 
 _SHOWN_WORDS = 12
-# Of an excerpt, in columns; a wide character takes two. The browser breaks lines where it likes.
+# The length of an excerpt, in columns; a wide character takes two. The browser breaks lines where it likes.
 _LINE_COLUMNS = 260
 _LINES = 2
 _SIMILAR = 6

@@ -14,8 +14,8 @@ from mdvec.files import write_whole
 
 REMOTE = "origin"
 
-# Of the configuration that git left, these two are read. They say how objects are named and whether some are
-# fetched when they are needed; neither can name a program or a place.
+# The two settings that are read from the configuration that git left: how objects are named, and whether some
+# are fetched when they are needed. Neither can name a program or a place.
 _PROMISED = re.compile(r"^\s*promisor\s*=\s*true\s*$", re.MULTILINE | re.IGNORECASE)
 _SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.MULTILINE | re.IGNORECASE)
 

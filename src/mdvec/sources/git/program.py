@@ -37,7 +37,7 @@ _SETTINGS = {
     "http.lowSpeedTime": "60",  # so many seconds ends the transfer
 }
 _SHELL = "/bin/sh"
-# Runs "$@" and ends with its status. Beside it, a watcher ends the whole group when the pipe is closed.
+# Runs "$@" and ends with its status. A watcher ends the whole group when the pipe is closed.
 # The standard input of what "&" starts is /dev/null, so it is passed as 3.
 _GUARD = """exec 3<&0
 (exec 4<"/dev/fd/$0" || exit; read -r _ <&4; kill -9 0) >/dev/null 2>&1 3<&- &
