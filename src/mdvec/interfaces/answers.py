@@ -282,8 +282,9 @@ def to_json(value: object, door: Door = "programs") -> Any:
             return to_json(msgspec.to_builtins(value), door)
 
 
+@cache
 def schema_of(kind: type[Struct], door: Door) -> JsonObject:
-    """Return the JSON Schema of a class in one piece, without the fields of other doors."""
+    """Return the JSON Schema of a class in one piece, without the fields of other doors. Callers share it."""
     [found], parts = msgspec.json.schema_components(
         [kind], ref_template="{name}", schema_hook=lambda _: {"type": "object"}
     )

@@ -63,7 +63,7 @@ class Operation(Struct, frozen=True):
     name: str
     request: type[Struct]
     run: Callable[[Workspace, Any, Say], object]
-    answer: type[Any] = dict
+    answer: Any = dict
     text: str = ""
     takes: tuple[str, ...] = ()
     fixed: Mapping[str, object] = {}

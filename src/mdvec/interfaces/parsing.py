@@ -7,7 +7,6 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -95,7 +94,7 @@ def parse(
     """
     fields = {each.name: each for each in msgspec.structs.fields(kind) if each.name not in fixed}
     taken = [name for name in only or fields if name in fields]
-    schema = _schema(kind)["properties"]
+    schema = schema_of(kind, "programs")["properties"]
     values: dict[str, Any] = {**fixed}
     problems: list[str] = []
     needed = {name for name, each in fields.items() if each.required}
@@ -120,20 +119,17 @@ def parse(
     return kind(**values)
 
 
-def problem_of(
-    error: msgspec.ValidationError, value: Any, kind: type[Struct] | JsonObject, place: str = ""
-) -> str:
+def problem_of(error: msgspec.ValidationError, value: Any, schema: JsonObject, place: str = "") -> str:
     """Return an error of msgspec in words.
 
     Args:
         error: The error.
         value: The value that could not be converted.
-        kind: The type it should have, or the JSON Schema of that type.
+        schema: The JSON Schema of the type it should have.
         place: The name of the value; empty for none.
     """
     found = _ERROR.fullmatch(str(error))
     assert found  # noqa: S101 - it takes any text
-    schema = kind if isinstance(kind, dict) else _schema(kind)
     place += found["place"] or ""
     for name, position in _STEP.findall(found["place"] or ""):
         node = next(each for each in _variants(schema) if ("properties" if name else "items") in each)
@@ -180,11 +176,6 @@ def _described(schema: JsonObject, value: object, written: str, *, is_outside: b
     if "a number" in kinds:
         kinds = [each for each in kinds if each != "a whole number"]
     return f"{' or '.join([*one_of, *kinds])}, not {written}{near}"
-
-
-@cache
-def _schema(kind: type[Struct]) -> JsonObject:
-    return schema_of(kind, "programs")
 
 
 def _named(given: Mapping[str, object], taken: Iterable[str]) -> dict[str, object]:

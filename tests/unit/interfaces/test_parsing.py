@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from mdvec.errors import InvalidArgumentsError
 from mdvec.interfaces import requests
+from mdvec.interfaces.answers import schema_of
 from mdvec.interfaces.parsing import decode_json, parse, problem_of
 from mdvec.interfaces.rpc.methods import SectionsParams
 from mdvec.types.query import SearchMode
@@ -115,7 +116,7 @@ def test_a_problem_inside_a_list_of_objects_is_named_with_its_place(section: obj
     assert str(caught.value) == said
     with pytest.raises(msgspec.ValidationError) as refused:
         msgspec.convert({"sections": [section]}, SectionsParams)
-    assert problem_of(refused.value, {"sections": [section]}, SectionsParams) == said
+    assert problem_of(refused.value, {"sections": [section]}, schema_of(SectionsParams, "programs")) == said
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from mdvec.errors import ImportStoppedError, InvalidArgumentsError, UsageError, did_you_mean
-from mdvec.interfaces.answers import to_json
+from mdvec.interfaces.answers import schema_of, to_json
 from mdvec.interfaces.errors import hint_for_client, translate_for_client
 from mdvec.interfaces.operations import Operation
 from mdvec.interfaces.parsing import decode_json, parse, problem_of
@@ -145,8 +145,8 @@ class RpcClient:
             request = msgspec.convert(item, _Request)
         except msgspec.ValidationError as error:
             number = _id_of(item)
-            problem = f"not a request: {problem_of(error, item, _Request)}"
-            answer(number, _failed(number, INVALID_REQUEST, problem))
+            problem = problem_of(error, item, schema_of(_Request, "programs"))
+            answer(number, _failed(number, INVALID_REQUEST, f"not a request: {problem}"))
             return
         number = None if request.id is UNSET else request.id
 
