@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:  # searching opens sources too, without any request
 _DEFAULTS = ScanSettings()
 _AHEAD = 16  # objects that are fetched before they are read, at the same time
 _AHEAD_BYTES = 64_000_000  # of all of them, which are in memory
-_NOT_FOUND = 404
 
 
 class S3Source(Source):
@@ -142,7 +142,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except ServiceError as error:
-        if error.status == _NOT_FOUND:
+        if error.status == HTTPStatus.NOT_FOUND:
             raise SourceMissingError(str(error), hint=error.hint) from error
         kind = SourceUnavailableError if error.retry else SourceError
         raise kind(str(error), hint=error.hint) from error

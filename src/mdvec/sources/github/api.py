@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import BinaryIO, NoReturn
 from urllib.parse import quote, urlsplit
 
@@ -37,12 +38,8 @@ _MAX_ARCHIVE_BYTES = 4 << 30
 _MAX_FOLDERS = 10_000  # that are asked for one by one: more calls than GitHub allows in an hour
 _ARCHIVE_TIMEOUT_S = 3_600.0
 
-_NOT_MODIFIED = 304
-_UNAUTHORISED = 401
-_NOT_FOUND = 404
-_EMPTY_REPOSITORY = 409
-_NO_COMMIT = 422
-
+# The statuses by which GitHub enforces its rate limits; a file may be forbidden for other reasons.
+_LIMITED = {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
 # The wait that GitHub requires if it names none; doubled if that was not enough.
 _MIN_WAIT_S = 60.0
 _MAX_DOUBLINGS = 6
@@ -135,15 +132,16 @@ class GithubApi:
         """
         headers = {"Accept": "application/vnd.github.sha"} | ({"If-None-Match": etag} if etag else {})
         path = f"{self._root}/commits/{quote(self._location.ref or 'HEAD', safe='/')}"
-        expected = (200, _NOT_MODIFIED, _NOT_FOUND, _EMPTY_REPOSITORY, _NO_COMMIT)
+        refusals = (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY, HTTPStatus.CONFLICT)
+        expected = (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED, *refusals)
         with self._translated():
             reply = self._http.get(path, headers=headers, expected=expected)
             match reply.status:
-                case 304:
+                case HTTPStatus.NOT_MODIFIED:
                     return None
-                case 404 | 422:
+                case HTTPStatus.NOT_FOUND | HTTPStatus.UNPROCESSABLE_ENTITY:
                     self._refuse_ref()
-                case 409:
+                case HTTPStatus.CONFLICT:  # it is empty
                     return Head("", "")
             commit = reply.text.strip()
             if not _COMMIT.fullmatch(commit):
@@ -198,8 +196,8 @@ class GithubApi:
         path = f"{self._root}/git/blobs/{blob_id.hex()}"
         headers = {"Accept": "application/vnd.github.raw+json"}
         with self._translated():
-            reply = self._http.get(path, headers=headers, expected=(200, _NOT_FOUND))
-        if reply.status == _NOT_FOUND:
+            reply = self._http.get(path, headers=headers, expected=(HTTPStatus.OK, HTTPStatus.NOT_FOUND))
+        if reply.status == HTTPStatus.NOT_FOUND:
             msg = "it is no longer on GitHub"
             raise UnreadableFileError(msg)
         return reply.content
@@ -222,7 +220,7 @@ class GithubApi:
                     timeout_s=_ARCHIVE_TIMEOUT_S,
                 )
             except ServiceRefusedError as error:
-                if error.status == _UNAUTHORISED:
+                if error.status == HTTPStatus.UNAUTHORIZED:
                     raise
                 return False
         return True
@@ -244,8 +242,8 @@ class GithubApi:
     def _refuse_ref(self) -> NoReturn:
         """Raise the error for a missing repository, or a missing ref in it."""
         place = f"{self._location.owner}/{self._location.repo}"
-        reply = self._http.get(self._root, expected=(200, _NOT_FOUND))
-        if reply.status == _NOT_FOUND:
+        reply = self._http.get(self._root, expected=(HTTPStatus.OK, HTTPStatus.NOT_FOUND))
+        if reply.status == HTTPStatus.NOT_FOUND:
             msg = f"there is no repository {place} on GitHub, or the token may not read it"
             hint = (
                 f"Check its name; for a private one set {self._token.variable} to a token that may read it."
@@ -262,7 +260,7 @@ class GithubApi:
         try:
             yield
         except ServiceRefusedError as error:
-            if error.status == _UNAUTHORISED and self._token.value:
+            if error.status == HTTPStatus.UNAUTHORIZED and self._token.value:
                 msg = f"GitHub does not accept the token in {self._token.variable} ({error})"
             else:
                 msg = str(error)
@@ -273,7 +271,7 @@ class GithubApi:
             raise SourceUnavailableError(str(error)) from error
 
     def _hint_for_later(self, error: ServiceError) -> str:
-        if error.status in {403, 429} and not self._token.value:
+        if error.status in _LIMITED and not self._token.value:
             return f"{error.hint} With a token in {self._token.variable} GitHub allows far more calls."
         return error.hint
 
@@ -306,7 +304,7 @@ class RateLimits:
 
     def __call__(self, reply: Response) -> float | None:
         """Return the seconds to wait; None if the rate limits are not the reason for a response."""
-        if reply.status not in {403, 429}:
+        if reply.status not in _LIMITED:
             self._refusals = 0
             return None
         said_s = reply.retry_after(self._now())
@@ -315,7 +313,7 @@ class RateLimits:
         reset = reply.headers.get("x-ratelimit-reset", "")
         if reply.headers.get("x-ratelimit-remaining") == "0" and reset.isdigit():
             return max(1.0, float(reset) - self._now())
-        if reply.status == 403 and "rate limit" not in reply.text.lower():
+        if reply.status == HTTPStatus.FORBIDDEN and "rate limit" not in reply.text.lower():
             return None  # it is not ours to read
         self._refusals += 1
         return _MIN_WAIT_S * 2.0 ** min(self._refusals - 1, _MAX_DOUBLINGS)
