@@ -37,9 +37,6 @@ from mdvec.interfaces.http.options import ServerOptions
 from mdvec.interfaces.http.rights import LOGIN_PATH, bearer_token, right_of_request
 from mdvec.machine import is_out_of_files
 
-Refusal = Callable[[Request, HTTPException], Response]
-"""Shows that an address is not served."""
-
 HEALTH_PATH = "/health"
 """The path that needs no token, and is served while all places for requests are taken."""
 
@@ -93,7 +90,7 @@ class WebDoor(Struct, frozen=True):
     lifespan: Callable[[], AbstractAsyncContextManager[None]] | None = None
     body_limits: Mapping[str, int] = field(default_factory=dict)
     open_paths: frozenset[str] = frozenset()
-    refuse: Refusal | None = None
+    refuse: Callable[[Request, HTTPException], Response] | None = None
 
 
 def guarded(
@@ -254,16 +251,16 @@ def _unauthorized(scope: Scope, headers: Headers) -> Response:
     if is_bearer:
         challenge += ', error="invalid_token", error_description="This is not a token of this server"'
     detail = "The token is wrong." if is_bearer else "A token is needed: Authorization: Bearer TOKEN."
-    return _refusal(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
+    return _rpc_problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": challenge})
 
 
-def _refusal(status: int, detail: str, headers: Mapping[str, str]) -> Response:
+def _rpc_problem(status: int, detail: str, headers: Mapping[str, str]) -> Response:
     """Return a problem that is an error of JSON-RPC, too."""
     error = {"code": -32000, "message": detail}
     return problem(status, detail, headers, jsonrpc="2.0", id=None, error=error)
 
 
-async def _refuse(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
+async def _send_refusal(refusal: Response, scope: Scope, receive: Receive, send: Send) -> None:
     """Send a refusal at once, whole; then discard the rest of a body that is too large."""
     # Clients of MCP send JSON. They show the error of JSON-RPC, and only in a response of this type.
     if is_json(Headers(scope=scope)):
@@ -306,16 +303,16 @@ def _admitting(
             refusal = _unauthorized(scope, headers)
         elif free[kind] == 0:
             detail = f"Too many {kind} at once; try again."
-            refusal = _refusal(HTTPStatus.SERVICE_UNAVAILABLE, detail, {})
+            refusal = _rpc_problem(HTTPStatus.SERVICE_UNAVAILABLE, detail, {})
         if refusal is not None:
-            await _refuse(refusal, scope, receive, send)
+            await _send_refusal(refusal, scope, receive, send)
             return
         app = apps[None if right is None or right.collections is None else right.digest]
         free[kind] -= 1
         try:
             body = await _body(headers, receive, body_limits.get(scope["path"], MAX_BODY_BYTES))
             if isinstance(body, Response):
-                await _refuse(body, scope, receive, send)
+                await _send_refusal(body, scope, receive, send)
             else:
                 await app(scope, replaying(body, receive), send)
         finally:
@@ -327,7 +324,7 @@ def _admitting(
 async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Response:
     """Return the body, whole, or the response that refuses it without waiting for the rest."""
     close = {"Connection": "close"}
-    large = _refusal(_TOO_LARGE, f"The body is larger than {limit // 1024**2} MiB.", close)
+    large = _rpc_problem(_TOO_LARGE, f"The body is larger than {limit // 1024**2} MiB.", close)
     if int(headers.get("content-length", "0")) > limit:
         return large
     with anyio.move_on_after(_BODY_TIMEOUT_S):
@@ -340,7 +337,7 @@ async def _body(headers: Headers, receive: Receive, limit: int) -> bytes | Respo
                 return large
             more = message.get("more_body", False)
         return bytes(body)
-    return _refusal(408, "The body took too long.", close)
+    return _rpc_problem(408, "The body took too long.", close)
 
 
 def replaying(body: bytes, receive: Receive) -> Receive:
