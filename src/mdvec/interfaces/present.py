@@ -95,7 +95,7 @@ def published_line(version: PublishedVersion) -> str:
     return f"version {version.number}, {moment(version.published_ms)} ({quantity(count, unit)} ago)"
 
 
-def moment_of(iso: str) -> str:
+def iso_moment(iso: str) -> str:
     """Write a time of an answer for people: local time, to the minute; nothing for none."""
     return iso and f"{datetime.fromisoformat(iso).astimezone():%Y-%m-%d %H:%M}"
 

@@ -208,7 +208,7 @@ def ls(session: Session, /, **options: Any) -> None:
     if not session.wrote_rows(page, page.documents, paths) and page.documents:
         rows = [
             (
-                present.moment_of(each.updated),
+                present.iso_moment(each.updated),
                 f"{each.collection}/{each.path}" if several else each.path,
                 each.title,
             )
