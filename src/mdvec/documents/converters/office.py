@@ -11,6 +11,7 @@ from itertools import pairwise, zip_longest
 from typing import Any
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain, table, text_of
+from mdvec.documents.converters.archives import refuse_entities, unpacked, xml_of
 
 _CORE = "docProps/core.xml"
 _CORE_NAMES = {"d": "http://purl.org/dc/elements/1.1/", "t": "http://purl.org/dc/terms/"}
@@ -247,8 +248,6 @@ def _checked(raw: bytes, kind: str) -> dict[str, object]:
     if raw.startswith(_OLE):
         msg = "is encrypted, or of an old version of Office; save it anew without a password"
         raise NotConvertedError(msg)
-    from mdvec.documents.converters.web import refuse_entities, unpacked
-
     with unpacked(raw, kind) as archive:
         if sum(each.file_size for each in archive.infolist()) > _MAX_UNPACKED_BYTES:
             msg = f"unpacks to more than {_MAX_UNPACKED_BYTES // 1_000_000} MB"
@@ -261,8 +260,6 @@ def _checked(raw: bytes, kind: str) -> dict[str, object]:
 
 
 def _metadata(archive: zipfile.ZipFile) -> dict[str, object]:
-    from mdvec.documents.converters.web import xml_of
-
     core = xml_of(archive, _CORE)
     names = {"title": "d:title", "author": "d:creator", "created": "t:created", "updated": "t:modified"}
     return {key: core.findtext(name, "", _CORE_NAMES).strip() for key, name in names.items()}

@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 from bs4 import BeautifulSoup
 
 from mdvec.documents.converters import NotConvertedError, frontmatter, place_mark, plain
-from mdvec.documents.converters.web import markdown_of, unpacked, xml_of
+from mdvec.documents.converters.archives import unpacked, xml_of
+from mdvec.documents.converters.web import markdown_of
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _OFFICE, _TEXT, _TABLE, _DRAW, _META = (

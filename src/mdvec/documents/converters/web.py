@@ -8,10 +8,8 @@ import html
 import posixpath
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from io import BytesIO
+from contextlib import suppress
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -20,6 +18,7 @@ from bs4.dammit import EncodingDetector
 from markdownify import MarkdownConverter
 
 from mdvec.documents.converters import BLOCK_SIGN, NotConvertedError, fenced, frontmatter, inline, place_mark
+from mdvec.documents.converters.archives import member, refuse_entities, unpacked, xml_of
 from mdvec.documents.encodings import decode
 
 # Elements around the text of a page, and those that are no text.
@@ -49,19 +48,11 @@ _BLOCK = re.compile(rf"^([ \t]*)({BLOCK_SIGN}|[-+*](?=\s|$))|^([ \t]*\d{{0,9}})(
 _LITERAL_BLOCK = re.compile(rf"^((?:[ >]|- |\d+\. )*\d*){_LITERAL}", re.MULTILINE)
 _EMBEDDED = ("data:", "cid:")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_MAX_MEMBER_BYTES = 20_000_000
 _HEADING = re.compile(r"^h[1-6]$")
 _EVERNOTE_CODE = re.compile("-en-codeblock: *true")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # which XML does not allow
 _TAG = re.compile(r"(?!\d+$)[\w/-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d).*")
-_ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
-
-# Errors of reading a file that is no archive, or an archive that is damaged, encrypted or lacks a part.
-_DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, ElementTree.ParseError),
-    *(EOFError, RuntimeError, KeyError, AttributeError),
-)
 
 _CONTAINER = "META-INF/container.xml"
 _NAMES = {
@@ -286,54 +277,3 @@ def _note(note: ElementTree.Element, level: int = 0) -> Iterator[str]:
     for heading in soup.find_all(_HEADING):
         heading.name = f"h{min(int(heading.name[1]) + level, 6)}"
     yield markdown_of(soup)
-
-
-@contextmanager
-def unpacked(raw: bytes, kind: str) -> Iterator[zipfile.ZipFile]:
-    """Open an archive, and have its damage reported: that it is not of the kind that it should be.
-
-    Raises:
-        NotConvertedError: If it is no archive, or lacks what is looked for in it.
-    """
-    try:
-        with zipfile.ZipFile(BytesIO(raw)) as archive:
-            yield archive
-    except _DAMAGE as error:
-        msg = f"is not {kind}, or damaged"
-        raise NotConvertedError(msg) from error
-
-
-def xml_of(archive: zipfile.ZipFile, name: str) -> ElementTree.Element:
-    """Return the root of an XML file in an archive.
-
-    Raises:
-        NotConvertedError: If it defines entities, which nothing but an attack does.
-    """
-    raw = member(archive, name)
-    refuse_entities(raw)
-    return ElementTree.fromstring(raw)  # noqa: S314 - without entities, and in a process with limits
-
-
-def refuse_entities(raw: bytes) -> None:
-    """Raise an error if XML defines entities, which may expand to anything.
-
-    Raises:
-        NotConvertedError: If it does.
-    """
-    if _ENTITY.search(raw):
-        msg = "defines XML entities"
-        raise NotConvertedError(msg)
-
-
-def member(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Return the bytes of a file in an archive.
-
-    Raises:
-        NotConvertedError: If it is too large when unpacked.
-    """
-    with archive.open(name) as opened:
-        raw = opened.read(_MAX_MEMBER_BYTES + 1)
-    if len(raw) > _MAX_MEMBER_BYTES:
-        msg = f"has a part of more than {_MAX_MEMBER_BYTES // 1_000_000} MB"
-        raise NotConvertedError(msg)
-    return raw
