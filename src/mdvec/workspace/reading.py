@@ -134,7 +134,8 @@ def lines_of_section(document: StoredDocument, wanted: str) -> tuple[int, int]:
         document: The document.
         wanted: The heading, without regard to case, ``#`` marks and surrounding space, plain or with markup;
             with headings above it and the title before it with ``›`` between, as hits show them, or ``#``, as
-            links do; or the anchor of a link to it. The first such section counts. Also the id of a block
+            links do; or the anchor of a link to it. The first such section counts. Also the beginning of one
+            heading, up to the end of a word: ``2021年2月3日`` for ``2021年2月3日（水）``; the id of a block
             (``^id``), and of a file that was converted a place, such as ``page 7`` or ``page=7``.
             Percent-encoded if nothing has the name as it is.
 
@@ -184,9 +185,10 @@ def _lines_called(document: StoredDocument, parsed: Document, name: str) -> tupl
     section = next(spelled, None) or next(by_link, None)
     if section is None:
         lines = _lines_of_place(document, name) or _lines_of_block(parsed, name)
-        look = look_of(f" › {name}")
+        look, begins = look_of(f" › {name}"), re.compile(rf"{re.escape(name)}(?!\w)", re.IGNORECASE)
         alike = (each for each in headed if look_of(_named_path(each, parsed)).endswith(look))
-        section = None if lines else next(alike, None)
+        begun = [each for each in headed if begins.match(each.heading)]
+        section = None if lines else next(alike, begun[0] if len(begun) == 1 else None)
         if section is None:
             return lines
     # A comment at the end belongs to the section; a place begins what comes next.

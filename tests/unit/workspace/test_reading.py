@@ -72,6 +72,17 @@ def test_a_section_is_named_as_the_document_has_it(wanted: str) -> None:
     assert lines_of_section(document, wanted) == (5, 7)
 
 
+def test_the_beginning_of_one_heading_names_its_section() -> None:
+    """Up to the end of a word; if several headings begin so, none is meant."""
+    document = _stored(
+        "# 日記\n\n## 2021年2月3日（水）\n\nRain.\n\n## Notes on rain\n\nx\n\n## Notes on sun\n\ny\n"
+    )
+    assert lines_of_section(document, "2021年2月3日") == (3, 5)
+    for name in ("2021年2月", "Notes on", "Note"):
+        with pytest.raises(DocumentNotFoundError):
+            lines_of_section(document, name)
+
+
 @pytest.mark.parametrize(("comment", "last"), [("<!-- place: sheet Stock -->", 3), ("<!-- to check -->", 5)])
 def test_a_section_ends_before_the_next_place(comment: str, last: int) -> None:
     """Such as the next sheet of a converted file; another comment at the end belongs to the section."""
