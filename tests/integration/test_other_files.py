@@ -29,6 +29,7 @@ from mdvec.errors import DocumentNotFoundError, UnreadableFileError
 from mdvec.interfaces.answers import to_json
 from mdvec.interfaces.app import build_app
 from mdvec.interfaces.http.options import server_options
+from mdvec.interfaces.web.frame import PageAddresses
 from mdvec.settings import BucketSettings
 from mdvec.sources import selection
 from mdvec.testing.embedder import HashingEmbedder
@@ -116,7 +117,7 @@ def test_every_file_is_found_with_its_place(workspace: Workspace, query: str, pa
 
 
 def test_files_without_text_are_found_by_their_names(changing: Workspace, docs: Path) -> None:
-    """And say why they have none, in the report and in the state of the file."""
+    """And say why they have none, in the report, in the state of the file and when they are read."""
     reasons = {
         "locked.pdf": "is encrypted; save it without its password",
         "broken.xlsx": "is not a spreadsheet, or damaged",
@@ -124,7 +125,12 @@ def test_files_without_text_are_found_by_their_names(changing: Workspace, docs: 
     [collection] = changing.status(files=True).collections
     assert {each.path: each.reason for each in collection.files if each.reason} == reasons
     assert {each.state for each in collection.files} == {DocumentState.READY}
-    for path in reasons:
+    for path, reason in reasons.items():
+        assert (
+            changing.read(path).warnings
+            == changing.pages.read(path, "docs", PageAddresses()).warnings
+            == (reason,)
+        )
         stem = path.partition(".")[0]
         assert changing.search(SearchQuery(stem, mode=SearchMode.LEXICAL)).hits[0].path == path
     (docs / "other.pdf").write_bytes((docs / "locked.pdf").read_bytes() + b" ")

@@ -114,6 +114,7 @@ class Page(Struct, frozen=True):
         file: Absolute path of its file; None for a document that is no file here.
         links: Its links, the links to it, and its versions.
         place: The part of the original that holds the marked passage, such as ``page 7``.
+        warnings: Why the document has no text, or what of it was lost or guessed.
     """
 
     collection: str
@@ -129,3 +130,4 @@ class Page(Struct, frozen=True):
     file: str | None
     links: DocumentLinks
     place: str = ""
+    warnings: tuple[str, ...] = ()

@@ -252,6 +252,7 @@ class Passage(Struct, frozen=True):
         text: The lines, as indexed.
         stale: The file has changed (or gone) since it was indexed.
         next_lines: The lines to read next, where the text is cut to fit; else None.
+        warnings: Why the document has no text, or what of it was lost or guessed.
     """
 
     collection: str
@@ -263,6 +264,7 @@ class Passage(Struct, frozen=True):
     text: str
     stale: bool
     next_lines: Annotated[str | None, doc("lines to request next; null at the end")] = None
+    warnings: tuple[str, ...] = ()
 
 
 class ChangeProgress(Struct, frozen=True):

@@ -113,6 +113,7 @@ class Pages:
             file=file,
             place=_place(document, marked),
             links=links,
+            warnings=document.warnings,
         )
 
     def entries(self, collection: str) -> list[PageEntry]:

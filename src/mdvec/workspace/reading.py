@@ -124,6 +124,7 @@ def passage(document: StoredDocument, *, lines: Lines | None, section: str | Non
         end_line=last,
         text=text,
         stale=stale,
+        warnings=document.warnings,
     )
 
 

@@ -99,10 +99,11 @@ def test_get_refuses_what_is_no_range(mdvec: Mdvec, args: tuple[str, ...]) -> No
 
 def test_get_says_when_the_text_is_old(mdvec: Mdvec, workspace: FakeWorkspace) -> None:
     """A stale document is printed with a warning on stderr; a missing last line end is added."""
-    workspace.passage = replace(workspace.passage, stale=True, text="text")
+    workspace.passage = replace(workspace.passage, stale=True, text="text", warnings=("a page is no text",))
     outcome = mdvec("get", "a.md")
     assert outcome.out == "text\n"
     assert outcome.err.startswith("warning: a.md was changed or deleted")
+    assert outcome.err.endswith("warning: a.md: a page is no text\n")
 
 
 def test_get_of_an_unknown_document_exits_with_1(mdvec: Mdvec, workspace: FakeWorkspace) -> None:

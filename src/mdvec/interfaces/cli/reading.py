@@ -79,6 +79,8 @@ def get(
         passage = workspace.read(path, collection=name, lines=line_range, section=section)
     if passage.stale:
         warn(f"{passage.path} was changed or deleted since it was indexed; this is the indexed text")
+    for warning in passage.warnings:
+        warn(f"{passage.path}: {warning}")
     if session.format_name == "json":
         session.wrote_json(passage)
         return

@@ -114,7 +114,8 @@ def reading_text(reading: Reading) -> str:
             lines[0] = f"{lines[0]}{stale}"
         tags = f" · tags: {', '.join(each.tags)}" if each.tags else ""
         place = _place(each.collection, each.path, each.start_line, each.end_line)
-        lines += [_line(f"{place} · {each.title}{tags}"), Data(each.text)]
+        lines += [_line(f"{place} · {each.title}{tags}")]
+        lines += [*(_line(f"warning: {warning}") for warning in each.warnings), Data(each.text)]
         if each.next_lines is not None:
             path = f"the path of {number} and " if several else ""
             lines.append(f'next: get_doc with {path}lines="{each.next_lines}" for the rest')

@@ -107,11 +107,14 @@ def test_names_stay_in_their_line(name: str) -> None:
 
 
 def test_a_part_of_a_document_says_where_the_rest_is() -> None:
-    """With its place, tags and whether the file has changed."""
-    passage = Passage("notes", "a.md", "A", ("x", "旅行"), 3, 4, "one\ntwo\n", stale=True, next_lines="5:9")
+    """With its place, tags, what was lost, and whether the file has changed."""
+    tags, lost = ("x", "旅行"), ("a page is no text",)
+    passage = Passage(
+        "notes", "a.md", "A", tags, 3, 4, "one\ntwo\n", stale=True, next_lines="5:9", warnings=lost
+    )
     assert wording.reading_text(Reading((passage,))) == (
         f"1 document · stale: the file has changed since it was indexed. {MARK}\n"
-        "```\nnotes/a.md:3-4 · A · tags: x, 旅行\none\ntwo\n```\n"
+        "```\nnotes/a.md:3-4 · A · tags: x, 旅行\nwarning: a page is no text\none\ntwo\n```\n"
         'next: get_doc with lines="5:9" for the rest'
     )
 
