@@ -20,6 +20,10 @@ _DROPPED_LINE = re.compile(
     r"|import[ \t][^\n'\"]*+['\"][^\n'\"]*+['\"];?[ \t]*+|export[ \t]++(?:const|default|function)\b.*)$",
     re.MULTILINE,
 )
+# The times at which a task of Logseq or Org was worked on.
+_LOGBOOK = re.compile(
+    r"^[ \t]*+:LOGBOOK:[ \t]*+(?:\n(?![ \t]*+:END:).*+){0,99}+\n[ \t]*+:END:[ \t]*+$", re.MULTILINE
+)
 _CALLOUT = re.compile(r"^(?:[ \t]*+>)++[ \t]*+\[![\w|-]++\][+-]?[ \t]*+", re.MULTILINE)
 _UNDERLINED = re.compile(r"(?:\A|(?<=\n\n))(?=\S)[^\n]++\n {0,3}(?:={2,}+|-{2,}+)[ \t]*+$", re.MULTILINE)
 # An item of a list that is nothing but a link leads away from here.
@@ -84,7 +88,7 @@ def without_addresses(text: str) -> str:
 
 def _prose(text: str) -> str:
     text = _COMMENT_OR_CODE.sub(lambda found: found[0] if found["code"] else "", text)
-    for pattern in (_UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
+    for pattern in (_LOGBOOK, _UNDERLINED, _CALLOUT, _DROPPED_LINE, _ADDRESS_LINE):
         text = pattern.sub("", text)
     text = _TABLE_ROW.sub(_row, text)
     text = _BULLET.sub("• ", _LINK_ITEM.sub("→ ", text))

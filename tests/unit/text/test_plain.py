@@ -45,6 +45,10 @@ from mdvec.text.plain import plain_text, without_addresses
         ("See ![`x`](a.png) `one`, [the `two`](c) and `[x](y)`", "See one, the two and [x](y)"),
         ("/// details | More\n\nText\n\n///", "Text"),
         ("First line<br>Second line", "First line Second line"),
+        (
+            "- DONE service\n  :LOGBOOK:\n  CLOCK: [2025-03-01 Sat]\n  :END:\n  - 980",
+            "• DONE service\n\n• 980",
+        ),
         ("**太字**と`コード`の説明です。", "太字とコードの説明です。"),
     ],
 )
@@ -69,7 +73,7 @@ def test_code_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["x", " ", "`", "<a{", '<a"', "- ", "| ", "<!--", "[a](", "*a ", "> ", "![["]
+    "piece", ["x", " ", "`", "<a{", '<a"', "- ", "| ", "<!--", "[a](", "*a ", "> ", "![[", ":LOGBOOK:\n"]
 )
 def test_hostile_text_takes_time_in_proportion(piece: str) -> None:
     """Of any text of 100,000 characters."""
