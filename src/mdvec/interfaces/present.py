@@ -101,9 +101,11 @@ def iso_moment(iso: str) -> str:
 
 
 def trail(hit: SearchHit) -> str:
-    """Return ``title › heading › heading``; a first heading that is the title is left out."""
-    headings = hit.heading_path[1:] if hit.heading_path[:1] == (hit.title,) else hit.heading_path
-    return " › ".join((hit.title, *headings))
+    """Return ``title › heading › heading``; a first heading that is the title, in any width, is left out."""
+    from mdvec.text.folding import fold_name
+
+    has_title = [fold_name(each) for each in hit.heading_path[:1]] == [fold_name(hit.title)]
+    return " › ".join((hit.title, *hit.heading_path[has_title:]))
 
 
 def score_text(hit: SearchHit) -> str:

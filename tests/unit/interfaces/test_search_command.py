@@ -11,7 +11,7 @@ from tests.unit.interfaces.fake_workspace import COLLECTION, HIT, RESULT, FakeWo
 
 from mdvec.errors import InvalidQueryError
 from mdvec.interfaces.cli.search import hits_text
-from mdvec.interfaces.present import hit_address
+from mdvec.interfaces.present import hit_address, trail
 from mdvec.text.cells import cell_width
 from mdvec.types.hit import Confidence, Correction
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, SortBy, TagMatch
@@ -480,6 +480,13 @@ def test_verbose_tells_the_time_of_each_step(mdvec: Mdvec) -> None:
     name, elapsed, unit, details = line.split()
     assert (name, unit, details) == ("[dense]", "ms", "hits=50")
     assert float(elapsed) >= 0
+
+
+def test_a_trail_has_the_title_once() -> None:
+    """Though the heading has wide characters or spaces where the title has others."""
+    hit = replace(HIT, title="学年だより 7月号", heading_path=("学年だより\u3000７月号", "行事"))
+    assert trail(hit) == "学年だより 7月号 › 行事"
+    assert trail(replace(hit, heading_path=("行事",))) == "学年だより 7月号 › 行事"
 
 
 @pytest.mark.parametrize("columns", [60, 80])
