@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from msgspec import Struct
 
+from mdvec.errors import NotAllowedError
 from mdvec.types.ids import DocumentId
 from mdvec.types.query import Where
 
@@ -141,6 +142,15 @@ class Tables(ABC):
         self.readable = readable
         self.version = version
         self.vector_epoch = vector_epoch
+
+    def require_everything(self) -> None:
+        """Check that all collections may be read, of which vectors without an owner show something.
+
+        Raises:
+            NotAllowedError: If not.
+        """
+        if self.readable is not None:
+            raise NotAllowedError
 
     @abstractmethod
     def rows(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mdvec.stores.document_tables import ChunkTables, texts_of
 from mdvec.stores.interface import VectorWriter
 from mdvec.stores.records import ChunkPlace, PendingText, StoredSpace, VectorKind
-from mdvec.stores.tables import NEW_EPOCH, Sql, Tables, memorized
+from mdvec.stores.tables import NEW_EPOCH, Part, Sql, Tables, memorized
 from mdvec.stores.vectors.follower import AttachedIndex, IndexFollower, NearestQuery
 from mdvec.stores.vectors.journal import OWNERS, TABLES
 from mdvec.stores.where_tables import BY_PLACE, NarrowedPart, WhereTables
@@ -114,11 +114,11 @@ class Matrices:
         return space.matrix
 
 
-class SpaceTables(NarrowedPart):
+class SpaceTables(Part):
     """The embedding spaces of a transaction; a :class:`mdvec.stores.interface.SpaceWriter`."""
 
     def all(self) -> list[StoredSpace]:
-        self._where.require_everything()
+        self.tables.require_everything()
         rows = self.tables.rows(
             """SELECT s.id, s.key, (SELECT count(*) FROM vectors v WHERE v.space_id = s.id)
             FROM spaces s ORDER BY s.id"""
@@ -172,8 +172,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         index: The vector index of the store, as it follows the transaction; None without one.
 
     Args:
-        tables: The transaction.
-        where: Which chunks and documents a ``Where`` covers.
+        where: Finds which chunks and documents a ``Where`` covers in the transaction.
         chunks: The chunks of the transaction.
         matrices: Those of the store; None inside a transaction that writes, whose rows no other may see.
         index: The vector index of the store, if it has one.
@@ -181,18 +180,17 @@ class VectorTables(NarrowedPart, VectorWriter):
 
     def __init__(
         self,
-        tables: Tables,
         where: WhereTables,
         chunks: ChunkTables,
         matrices: Matrices | None,
-        index: AttachedIndex | None = None,
+        index: AttachedIndex | None,
     ) -> None:
-        super().__init__(tables, where)
+        super().__init__(where)
         self._chunks = chunks
         self._matrices = matrices
         self._products: tuple[SpaceId, NDArray[np.float32], NDArray[np.float32]] | None = None
-        self._index = None if index is None else IndexFollower(index, tables)
-        self.index = self._index if tables.readable is None else None
+        self._index = None if index is None else IndexFollower(index, self.tables)
+        self.index = self._index if self.tables.readable is None else None
 
     def nearest(
         self, kind: VectorKind, space_id: SpaceId, query: NDArray[np.float32], where: Where, limit: int
@@ -215,7 +213,7 @@ class VectorTables(NarrowedPart, VectorWriter):
         return self._matrix(space_id).vectors(ids)
 
     def pages(self, space_id: SpaceId) -> Iterator[tuple[list[TextHash], NDArray[np.float32]]]:
-        self._where.require_everything()
+        self.tables.require_everything()
         sql, after = _PAGE.format(vector=self.tables.vector), b""
         while found := self.tables.rows(sql, space_id, after, _BATCH_ROWS):
             hashes, vectors = zip(*found, strict=True)

@@ -16,9 +16,8 @@ from typing import ClassVar, TypeVar
 
 from msgspec.structs import replace
 
-from mdvec.errors import NotAllowedError
 from mdvec.stores.records import FEW_CHUNKS, VectorKind
-from mdvec.stores.tables import Part, Sql, Tables, all_of, any_of, memorized, starts_with
+from mdvec.stores.tables import Part, Sql, all_of, any_of, memorized, starts_with
 from mdvec.text.folding import fold_characters
 from mdvec.text.properties import as_number, fold_property, is_date, is_year
 from mdvec.types.ids import ChunkId, CollectionId, DocumentId
@@ -134,15 +133,6 @@ class WhereTables(Part, ABC):
         sql = f"SELECT id FROM collections WHERE {condition.text}"
         return tuple(row[0] for row in self.tables.rows(sql, *condition.arguments))
 
-    def require_everything(self) -> None:
-        """Check that all collections may be read, of which vectors without an owner show something.
-
-        Raises:
-            NotAllowedError: If not.
-        """
-        if self.tables.readable is not None:
-            raise NotAllowedError
-
     @memorized
     def covers_everything(self, where: Where) -> bool:
         """Return True if every chunk is inside, except hidden ones and the chunks of hidden documents."""
@@ -252,12 +242,11 @@ class NarrowedPart(Part):
     """A part of a transaction that takes a ``Where``.
 
     Args:
-        tables: The transaction.
-        where: Which chunks and documents a ``Where`` covers.
+        where: Finds which chunks and documents a ``Where`` covers in the transaction.
     """
 
-    def __init__(self, tables: Tables, where: WhereTables) -> None:
-        super().__init__(tables)
+    def __init__(self, where: WhereTables) -> None:
+        super().__init__(where.tables)
         self._where = where
 
 

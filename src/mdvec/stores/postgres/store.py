@@ -181,16 +181,16 @@ def snapshot(
     """
     tables = PostgresTables(connection, exact_up_to, memo, readable)
     where = PostgresWhere(tables)
-    chunks = PostgresChunks(tables, where)
+    chunks = PostgresChunks(where)
     return Writer(
         version=tables.version,
         restricted=readable is not None,
         collections=PostgresCollections(tables),
-        documents=PostgresDocuments(tables, where),
+        documents=PostgresDocuments(where),
         chunks=chunks,
-        words=PostgresWords(tables, where),
-        spaces=SpaceTables(tables, where),
-        vectors=PostgresVectors(tables, where, chunks, matrices, index),
+        words=PostgresWords(where),
+        spaces=SpaceTables(tables),
+        vectors=PostgresVectors(where, chunks, matrices, index),
     )
 
 

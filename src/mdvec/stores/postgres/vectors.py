@@ -106,7 +106,7 @@ class PostgresVectors(VectorTables):
         return in_rows_of(ids, [row[0] for row in rows], self._decoded(space_id, [row[1] for row in rows]))
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        self._where.require_everything()
+        self.tables.require_everything()
         sql = "SELECT text_hash FROM vectors WHERE space_id = ? AND text_hash = ANY(?::bytea[])"
         rows = self.tables.rows(sql, space_id, list(hashes))
         return {TextHash(row[0]) for row in rows}

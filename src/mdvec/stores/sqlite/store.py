@@ -125,7 +125,7 @@ def snapshot(
     """
     tables = SqliteTables(connection, memo, readable)
     where = SqliteWhere(tables)
-    chunks = ChunkTables(tables, where)
+    chunks = ChunkTables(where)
     vectors = SqliteVectors
     if index is not None:
         from mdvec.stores.sqlite.indexed import SqliteIndexedVectors
@@ -135,11 +135,11 @@ def snapshot(
         version=tables.version,
         restricted=readable is not None,
         collections=SqliteCollections(tables, claims),
-        documents=SqliteDocuments(tables, where),
+        documents=SqliteDocuments(where),
         chunks=chunks,
-        words=SqliteWords(tables, where),
-        spaces=SpaceTables(tables, where),
-        vectors=vectors(tables, where, chunks, matrices, index),
+        words=SqliteWords(where),
+        spaces=SpaceTables(tables),
+        vectors=vectors(where, chunks, matrices, index),
     )
 
 

@@ -43,7 +43,7 @@ class SqliteVectors(VectorTables):
     tables: SqliteTables
 
     def known(self, space_id: SpaceId, hashes: Sequence[TextHash]) -> set[TextHash]:
-        self._where.require_everything()
+        self.tables.require_everything()
         rows = self.tables.connection.execute(
             """SELECT v.text_hash FROM json_each(?) j
             CROSS JOIN vectors v ON v.space_id = ? AND v.text_hash = unhex(j.value)""",
