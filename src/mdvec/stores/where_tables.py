@@ -29,7 +29,11 @@ IdFilter = Callable[[Iterable[int]], set[int]]
 
 def covers_whole_collections(where: Where) -> bool:
     """Return True if nothing restricts the chunks but their collections."""
-    return where == Where(where.collections)
+    # The documents of the last three are in ``only`` and ``hidden``; without tags, none has to match.
+    filters = replace(
+        where.filters, tag_match=TagMatch.ANY, linked_to=None, links=None, include_superseded=False
+    )
+    return replace(where, filters=filters) == Where(where.collections)
 
 
 def tag_conditions(tag: str) -> list[Sql]:
@@ -57,10 +61,11 @@ _UPDATED = "coalesce(d.updated_ns, nullif(d.mtime_ns, 0))"
 # More equal ones keep the order of their ids: looking up their places would take longer than the search.
 _MOST_TIED = FEW_CHUNKS
 
+# The id of an owner, the tables of owners and of their documents, and the order of place.
+_CHUNKS = "chunks c CROSS JOIN documents d ON d.id = c.document_id"
 _OWNERS = {
-    VectorKind.TEXT: """SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id
-        CROSS JOIN collections k ON k.id = d.collection_id""",
-    VectorKind.NAME: "SELECT d.id FROM documents d CROSS JOIN collections k ON k.id = d.collection_id",
+    VectorKind.TEXT: ("c.id", _CHUNKS, f"{BY_PLACE}, c.ordinal"),
+    VectorKind.NAME: ("d.id", "documents d", BY_PLACE),
 }
 Owner = TypeVar("Owner", bound=int)
 
@@ -137,7 +142,7 @@ class WhereTables(Part, ABC):
     def covers_everything(self, where: Where) -> bool:
         """Return True if every chunk is inside, except hidden ones and the chunks of hidden documents."""
         shown = replace(where, hidden=frozenset(), hidden_chunks=frozenset())
-        if self.document_conditions(shown) or self._own_conditions(shown):
+        if not covers_whole_collections(shown):
             return False
         inside = self.tables.one_of("k.id", self.readable(where.collections))
         others = f"""SELECT 1 FROM collections k WHERE NOT {inside.text}
@@ -175,14 +180,13 @@ class WhereTables(Part, ABC):
         tied = [owner for owner, value in wanted if times[value] > 1]
         if not tied or len(tied) > _MOST_TIED:
             return wanted[:limit]
-        ranks = {owner: rank for rank, owner in enumerate(self._by_place(kind, tied))}
+        key, owners, order = _OWNERS[kind]
+        listed = self.tables.listed(key, tied)
+        sql = f"""SELECT {key} FROM {owners} CROSS JOIN collections k ON k.id = d.collection_id
+            WHERE {listed.text} ORDER BY {order}"""
+        rows = self.tables.rows(sql, *listed.arguments)
+        ranks = {owner: rank for rank, (owner,) in enumerate(rows)}
         return sorted(wanted, key=lambda each: (-each[1], ranks.get(each[0], 0)))[:limit]
-
-    def _by_place(self, kind: VectorKind, owners: Iterable[int]) -> list[int]:
-        listed = self.tables.listed("c.id" if kind is VectorKind.TEXT else "d.id", owners)
-        order = f"{BY_PLACE}, c.ordinal" if kind is VectorKind.TEXT else BY_PLACE
-        sql = f"{_OWNERS[kind]} WHERE {listed.text} ORDER BY {order}"
-        return [row[0] for row in self.tables.rows(sql, *listed.arguments)]
 
     def documents(self, where: Where) -> Sql:
         """Return the conditions on a document ``d``; one of its chunks has to be inside, too."""
