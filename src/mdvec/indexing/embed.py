@@ -24,7 +24,7 @@ from mdvec.text.boilerplate import MIN_DOCUMENTS, MOST, shared_lines, without_bo
 from mdvec.types.collection import Boilerplate
 from mdvec.types.ids import SpaceId
 from mdvec.types.query import Where
-from mdvec.types.report import Activity, CollectionCounts
+from mdvec.types.report import CollectionCounts
 
 if TYPE_CHECKING:
     from mdvec.embedding.interface import Parts
@@ -156,8 +156,9 @@ def _pending_batches(work: Work, space_id: SpaceId, texts_at_once: int) -> Itera
     while True:
         for kind, limit in at_once.items():
             while texts := _pending(work, kind, space_id, limit):
-                yield from _taken(work, space_id, texts)
-        if work.store.team is None or not _others(work, space_id):
+                if mine := _taken(work, space_id, texts):
+                    yield mine
+        if work.store.team is None or not _others_embed(work, space_id):
             return
         run.current().sleep(_WAIT_FOR_OTHERS_S)
 
@@ -167,24 +168,23 @@ def _embedded(item: PendingText, boilerplate: Collection[str]) -> str:
     return item.text[: item.start] + without_boilerplate(item.text[item.start :], boilerplate)
 
 
-def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> Iterator[list[PendingText]]:
-    """Yield the texts that no other process is embedding, if there are any."""
-    if work.store.team is not None:
-        mine = work.store.team.take_texts(work.claim, space_id, [each.text_hash for each in texts])
-        texts = [each for each in texts if each.text_hash in mine]
-    if texts:
-        yield texts
+def _taken(work: Work, space_id: SpaceId, texts: list[PendingText]) -> list[PendingText]:
+    """Return the texts that no other process is embedding, which are left to this one."""
+    if work.store.team is None:
+        return texts
+    mine = work.store.team.take_texts(work.claim, space_id, [each.text_hash for each in texts])
+    return [each for each in texts if each.text_hash in mine]
 
 
-def _others(work: Work, space_id: SpaceId) -> list[Activity]:
-    """Return who may be embedding what this collection still lacks."""
+def _others_embed(work: Work, space_id: SpaceId) -> bool:
+    """Return True if a process may be embedding what this collection still lacks."""
     collection_id = work.collection.id
     with work.store.read() as view:
         lacks = view.collections.counts(collection_id, space_id).pending_chunks
         if not lacks and not view.vectors.count_pending_names(collection_id, space_id):
-            return []
-        activities = view.collections.activities()
-    return [each for each in activities if each.collection not in ("", work.collection.name)]
+            return False
+        own = ("", work.collection.name)
+        return any(each.collection not in own for each in view.collections.activities())
 
 
 def _pending(work: Work, kind: VectorKind, space_id: SpaceId, limit: int) -> list[PendingText]:
