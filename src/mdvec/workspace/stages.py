@@ -129,22 +129,24 @@ class Model(Struct, frozen=True):
 
     def space_id(self, collection: Collection, view: View) -> SpaceId | None:
         """Return the space in which a collection is searched; None when it holds no vector of it."""
-        if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
-            return None  # no service gets a request for the length of vectors before there is one
-        space = self.space
-        return None if space is None else view.spaces.find(space)
+        return self.space_or_problem(collection, view)[0]
 
-    def problem_in(self, collection: Collection, space_id: SpaceId | None, view: View) -> MdvecError | None:
-        """Return why a collection cannot be searched by meaning; None if it can, or holds no vector yet."""
-        if self.problem is not None or space_id is not None or self.made is None:
-            return self.problem
+    def space_or_problem(
+        self, collection: Collection, view: View
+    ) -> tuple[SpaceId | None, MdvecError | None]:
+        """Return the space in which a collection is searched, and why it cannot be searched by meaning.
+
+        A collection without a vector of it has no space, which alone is no problem.
+        """
+        if self.made is None:
+            return None, self.problem
         if collection.embedding is None and not view.collections.counts(collection.id, None).chunks:
-            return None
-        try:  # no vector yet, or a model whose files are gone, or whose server is away
-            view.spaces.find(self.made.space)
-        except (ConfigError, EmbeddingError) as error:
-            return error
-        return None
+            return None, self.problem  # no service is asked for the length of vectors before there is one
+        try:
+            space = self.made.space
+        except (ConfigError, EmbeddingError) as error:  # its files are gone, or its server is away
+            return None, self.problem or error
+        return view.spaces.find(space), self.problem
 
     def counts(self, collection: Collection, view: View) -> CollectionCounts:
         """Count what a collection holds; chunks are pending that a search by this model misses."""
@@ -361,8 +363,7 @@ class Stages:
     def searched(self, collection: Collection, view: View) -> SearchedCollection:
         """Return a collection as it is searched."""
         model = self.model(collection)
-        space_id = model.space_id(collection, view)
-        problem = model.problem_in(collection, space_id, view)
+        space_id, problem = model.space_or_problem(collection, view)
         if collection.source not in self._differs:  # made once: its patterns are parsed then
             self._differs[collection.source] = self.source(collection.source).differs
         differs = self._differs[collection.source]
