@@ -22,7 +22,7 @@ from mdvec.indexing.embed import EmbedOutcome, embed_pending, known_boilerplate
 from mdvec.indexing.plan import Changes, altered, find_changes, with_contexts_of_files
 from mdvec.indexing.prepare import Processes
 from mdvec.indexing.pushed import refresh_pushed
-from mdvec.indexing.work import Recipe, Work, all_were_read, named_documents
+from mdvec.indexing.work import Recipe, Work, drop_unused_vectors, named_documents
 from mdvec.indexing.write import WriteOutcome, write_changes
 from mdvec.sources.interface import Source
 from mdvec.stores.records import DamagedRows
@@ -158,8 +158,7 @@ def _embed(work: Work, embedder: Embedder, space_id: SpaceId, lost: Sequence[str
         raise DamagedDatabaseError(_about_lost(lost[0]), hint=_SEND_AGAIN) from error
     if embedded.names or embedded.texts:
         with work.write() as writer:
-            if all_were_read(writer.collections.all()):
-                writer.vectors.drop_unused(keep=_MAX_UNUSED_VECTORS)
+            drop_unused_vectors(writer, keep=_MAX_UNUSED_VECTORS)
     return embedded
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from msgspec import Struct
@@ -68,9 +68,13 @@ class Recipe(Struct, frozen=True):
         return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
 
 
-def all_were_read(collections: Iterable[Collection]) -> bool:
-    """Return True if no collection waits for an import, which after a rebuild finds its vectors here."""
-    return all(each.last_indexed_ms is not None for each in collections)
+def drop_unused_vectors(writer: Writer, *, keep: int = 0) -> None:
+    """Remove the vectors that nothing uses, except the newest ``keep``.
+
+    None is removed while a collection waits for an import, which after a rebuild finds its vectors here.
+    """
+    if all(each.last_indexed_ms is not None for each in writer.collections.all()):
+        writer.vectors.drop_unused(keep=keep)
 
 
 def named_documents(paths: Sequence[str]) -> str:

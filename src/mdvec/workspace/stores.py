@@ -12,7 +12,7 @@ import msgspec
 from mdvec import registry, run
 from mdvec.config.schema import Config
 from mdvec.errors import ConfigError, NoIndexError, StoreError
-from mdvec.indexing.work import all_were_read
+from mdvec.indexing.work import drop_unused_vectors
 from mdvec.stores.interface import Team, View
 from mdvec.text.addresses import scheme_of
 from mdvec.text.quantity import quantity
@@ -56,8 +56,7 @@ class Stores:
         store = self._collections.store()
         before = store.size_bytes
         with store.write() as writer:
-            if all_were_read(writer.collections.all()):
-                writer.vectors.drop_unused()
+            drop_unused_vectors(writer)
         store.compact()
         return before, store.size_bytes
 
