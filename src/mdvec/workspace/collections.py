@@ -102,6 +102,7 @@ class Collections:
     Attributes:
         place: Which database they are registered in.
         stages: Tries what they are registered with, and makes what the folder of ``place`` is indexed with.
+        unreadable: Why sources cannot be read, by the name of a collection, each until it was read again.
 
     The configuration chooses the kind of store, and its vector index.
     """
@@ -109,6 +110,7 @@ class Collections:
     def __init__(self, place: DatabasePlace, config: Config, stages: Stages) -> None:
         self.place = place
         self.stages = stages
+        self.unreadable: dict[str, str] = {}
         self._config = config
         self._store: Store | None = None
         self._opening = threading.Lock()

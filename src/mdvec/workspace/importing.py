@@ -105,21 +105,13 @@ class Freshness:
         collections: The collections.
         config: The settings.
         importing: Brings one up to date.
-        unreadable: Why sources cannot be read, by the collection, each until it was read again.
     """
 
-    def __init__(
-        self,
-        collections: Collections,
-        config: Config,
-        importing: Importing,
-        unreadable: dict[str, str],
-    ) -> None:
+    def __init__(self, collections: Collections, config: Config, importing: Importing) -> None:
         self._collections = collections
         self._stages = collections.stages
         self._config = config
         self._import = importing
-        self._unreadable = unreadable
         self._guard = threading.Lock()
         self._looked_ms: dict[CollectionId, int] = {}
         self._look_again_at: dict[CollectionId, float] = {}
@@ -216,7 +208,7 @@ class Freshness:
                 if self._differs(collection, source):
                     self._import(name, ImportOptions(embed=False, wait_s=0))
             self._looked_ms[collection.id] = looked_ms
-            self._unreadable.pop(name, None)
+            self._collections.unreadable.pop(name, None)
         except ImportStoppedError:
             command = self._collections.place.import_command([name], ImportMode.UPDATE)
             if left:
@@ -228,7 +220,7 @@ class Freshness:
         except WriterBusyError as error:
             return f"{name} has changed, and is not up to date yet: {error}"
         except SourceError as error:
-            self._unreadable[name] = no_longer_updated(name, error)
+            self._collections.unreadable[name] = no_longer_updated(name, error)
             return ""
         except MdvecError as error:
             return f"mdvec cannot tell whether {name} has changed: {error}"

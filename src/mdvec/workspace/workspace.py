@@ -102,8 +102,7 @@ class Workspace:
             collections, config.prices, importing=self.import_collection, running=self._running
         )
         self.sections = Sections(collections, self.import_collection)
-        self._unreadable: dict[str, str] = {}
-        self.freshness = Freshness(collections, config, self.import_collection, self._unreadable)
+        self.freshness = Freshness(collections, config, self.import_collection)
         self.stores = Stores(collections, config)
         self._other_files = reading.OtherFiles()
         self.pages = Pages(collections, self._other_files)
@@ -222,9 +221,9 @@ class Workspace:
             try:
                 report = import_into(name, options, self._collections)
             except SourceError as error:
-                self._unreadable[name] = no_longer_updated(name, error)
+                self._collections.unreadable[name] = no_longer_updated(name, error)
                 raise
-            self._unreadable.pop(name, None)
+            self._collections.unreadable.pop(name, None)
             return record(report)
 
     # --- reading -------------------------------------------------------------------------------
@@ -276,9 +275,8 @@ class Workspace:
                     warnings += configured_otherwise(each, self._collections)
                 warnings = tuple(dict.fromkeys(warnings))  # an import has said so, too
             left, checked_ms = self.freshness.bring_up(query.collections)
-            unreadable = map(self._unreadable.get, query.collections or sorted(self._unreadable))
             of_store = self._collections.warnings
-            warnings = (*self._config.warnings, *filter(None, unreadable), *of_store, *warnings, *left)
+            warnings = (*self._warnings_of(query.collections), *of_store, *warnings, *left)
             importing = self._first_index is not None and self._first_index.running
             asked = Search(query, checked_ms, importing, related_to, self.readable)
             # The steps of a search can be followed only in this process.
@@ -421,9 +419,8 @@ class Workspace:
         """
         names = (name,) if name else ()
         status = describe_all(names, self._collections, files=files, check=check)
-        unreadable = map(self._unreadable.get, names or sorted(self._unreadable))
-        store = () if self._collections.place.is_missing else self._collections.warnings
-        return replace(status, warnings=(*self._config.warnings, *filter(None, unreadable), *store))
+        of_store = () if self._collections.place.is_missing else self._collections.warnings
+        return replace(status, warnings=(*self._warnings_of(names), *of_store))
 
     def doctor(self) -> list[Finding]:
         """Return what keeps mdvec from working well here."""
@@ -450,6 +447,11 @@ class Workspace:
         return self._stages.models.unload(idle_s=limit_s) or ended
 
     # --- inside --------------------------------------------------------------------------------
+
+    def _warnings_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the warnings of the settings, and of the sources of some collections, or of all."""
+        unreadable = self._collections.unreadable
+        return (*self._config.warnings, *filter(None, map(unreadable.get, names or sorted(unreadable))))
 
     @contextmanager
     def _running(self) -> Iterator[None]:
