@@ -79,6 +79,13 @@ def test_documents_are_listed_by_filters(workspace: Workspace, filters: Filters,
     assert [each.path for each in workspace.browse.newest(filters, limit=1)] == paths[:1]
 
 
+def test_a_list_of_collections_may_be_one_name(workspace: Workspace) -> None:
+    """As in a search: its letters are no names."""
+    every = workspace.browse.newest(Filters())
+    assert workspace.browse.newest(Filters(), "notes") == every
+    assert workspace.browse.facets(Filters(), "notes") == workspace.browse.facets(Filters(), ["notes"])
+
+
 def test_a_wrong_filter_is_an_error(workspace: Workspace) -> None:
     """As in a search."""
     with pytest.raises(UsageError):

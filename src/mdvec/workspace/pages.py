@@ -344,13 +344,13 @@ class Browse:
     def unmet(self, filters: Filters, collections: Sequence[str] = ()) -> str:
         """Return what to change in conditions that no document meets, or how to index any; else nothing."""
         with self._collections.read() as view:
-            places = self._collections.chosen(tuple(collections), view)
+            places = self._collections.chosen(collections, view)
             if not any(view.collections.counts(each.id, None).documents for each in places):
                 return self._collections.first_step(places)
             return unmet(*self._meant(filters, collections, view), view)
 
     def _meant(self, filters: Filters, names: Sequence[str], view: View) -> tuple[Filters, Where]:
-        places = self._collections.chosen(tuple(names), view)
+        places = self._collections.chosen(names, view)
         cleaned = clean_filters(filters)
         return cleaned, narrowed(cleaned, places, view)
 
@@ -402,7 +402,7 @@ class Browse:
         filters = clean_filters(filters)
         with self._collections.read() as view:
             enabled = self._collections.chosen((), view)
-            chosen = self._collections.chosen(tuple(names), view)
+            chosen = self._collections.chosen(names, view)
             documents = self._documents(filters, view)
             tags = view.documents.tags(narrowed(filters, chosen, view))
         wanted = {each.name for each in chosen}
