@@ -31,6 +31,7 @@ from mdvec.types.collection import RESERVED_NAMES, Collection, EmbeddingSpec
 from mdvec.types.document import DocumentState
 from mdvec.types.links import Versions
 from mdvec.types.report import (
+    Activity,
     ChangeProgress,
     CollectionStatus,
     DiskCheck,
@@ -61,8 +62,8 @@ def describe_all(
         return WorkspaceStatus(collections.place.shown, 0, model, ())
     with collections.read() as view:
         chosen = collections.chosen(names, view, include_disabled=True)
-        statuses = [_describe(each, view, collections, files=files) for each in chosen]
-        watchers = tuple(each for each in view.collections.activities() if not each.collection)
+        activities = view.collections.activities()
+        statuses = [_describe(each, view, collections, activities, files=files) for each in chosen]
     if check:
         statuses = [_checked(each, collections) for each in statuses]
     models = dict.fromkeys(status.model for status in statuses)
@@ -71,13 +72,18 @@ def describe_all(
         size_bytes=collections.size_bytes,
         model=", ".join(models) or _described(collections.stages.models.for_(None)),
         collections=tuple(statuses),
-        watchers=watchers,
+        watchers=tuple(each for each in activities if not each.collection),
         published=collections.published,
     )
 
 
 def _describe(
-    collection: Collection, view: View, collections: Collections, *, files: bool
+    collection: Collection,
+    view: View,
+    collections: Collections,
+    activities: Sequence[Activity],
+    *,
+    files: bool,
 ) -> CollectionStatus:
     stages = collections.stages
     model, next_model = stages.model(collection), stages.next_model(collection)
@@ -86,9 +92,6 @@ def _describe(
     if next_model is not None:
         left = next_model.counts(collection, view)
         change = ChangeProgress(str(next_model.spec), left.chunks, left.pending_chunks)
-    activity = next(
-        (each for each in view.collections.activities() if each.collection == collection.name), None
-    )
     states = view.collections.file_states(collection.id, space_id, only_odd=not files)
     return CollectionStatus(
         collection,
@@ -100,7 +103,7 @@ def _describe(
         model=_described(model),
         change=change,
         warnings=configured_otherwise(collection, collections),
-        activity=activity,
+        activity=next((each for each in activities if each.collection == collection.name), None),
     )
 
 
