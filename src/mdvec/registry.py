@@ -1,7 +1,7 @@
 """Adapters by name: a table of our own, and entry points of other packages (``mdvec.sources`` and so on).
 
-Nothing is imported until it is named, so a broken plug-in cannot stop the program. What a factory receives is
-written down in the ``interface`` module of its stage; its own settings in :mod:`mdvec.settings`.
+Nothing is imported until it is named, so a broken plug-in cannot stop the program. The arguments
+of a factory are in the ``interface`` module of its stage; its own settings in :mod:`mdvec.settings`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BUILTIN = {
         "s3": "mdvec.sources.s3:S3Source",
         "push": "mdvec.sources.push:PushSource",
     },
-    # What turns the bytes of a file into Markdown.
+    # They turn the bytes of a file into Markdown.
     "converters": {
         "pdf": "mdvec.documents.converters.pdf:convert_pdf",
         "docx": "mdvec.documents.converters.office:convert_docx",
@@ -83,9 +83,9 @@ _BUILTIN = {
         "lancedb": "mdvec.stores.vectors.lancedb:LanceVectorIndex",
         "chroma": "mdvec.stores.vectors.chroma:ChromaVectorIndex",
     },
-    # Where sources and published workspaces are, that are objects.
+    # They hold the objects of sources and of published workspaces.
     "buckets": {"s3": "mdvec.net.buckets:Bucket"},
-    # What embeds in place of this machine.
+    # They embed in place of this machine.
     "clusters": {"ray": "mdvec.embedding.ray_cluster:RayCluster"},
 }
 # Built-in adapters that need more packages: the extra that installs them, and modules to look for.

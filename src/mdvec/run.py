@@ -107,7 +107,7 @@ class Run:
         return self._cancelled.is_set() or is_late
 
     def cancel(self) -> None:
-        """Ask the call to stop. What it has committed stays; it ends at its next :meth:`check`."""
+        """Ask the call to stop. Committed work stays; it ends at its next :meth:`check`."""
         self._cancelled.set()
 
     def check(self) -> None:
@@ -223,7 +223,7 @@ def _about(error: BaseException) -> dict[str, Any]:
         return {"level": "error", "error": type(error).__name__}
     error.is_logged = True
     level = "debug" if isinstance(error, ImportStoppedError) else "warning"
-    # What a user has typed or asked for is not written down.
+    # The words of a user are not written down.
     reason = {} if isinstance(error, UsageError | NotFoundError) else {"reason": str(error)}
     return {"level": level, "error": error.code, **reason}
 

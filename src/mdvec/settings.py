@@ -2,8 +2,8 @@
 
 A factory may carry an attribute ``Settings``: a frozen :class:`SettingsSection` whose fields are all
 optional. They are the keys of ``[embedding.NAME]``, ``[chunking.NAME]``, ``[NAME]`` (a source) or
-``[store.NAME]``. What is not None is passed to the factory as keyword arguments of the same names. A class
-declares ``Settings`` as an attribute, a function with :func:`declares`.
+``[store.NAME]``. Those that are not None are passed to the factory as keyword arguments of the same names. A
+class declares ``Settings`` as an attribute, a function with :func:`declares`.
 """
 
 from __future__ import annotations

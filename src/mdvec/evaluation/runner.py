@@ -65,7 +65,7 @@ class Options(Struct, frozen=True):
 
 
 class _Found(NamedTuple):
-    """What a system found: path and text of each document, best first, and what its answer says of them."""
+    """The documents that a system found, best first, each by path and text, and facts of its answer."""
 
     passages: Sequence[tuple[str, str]]
     confidence: str = ""

@@ -35,7 +35,7 @@ from mdvec.types.report import ImportMode, ImportOptions, ImportReport
 # oldest are removed.
 _MAX_UNUSED_VECTORS = 50_000
 
-# What the log says of an import.
+# The counts of an import that the log has.
 _COUNTS = ("added", "updated", "moved", "deleted", "failed", "embedded_chunks", "pending_chunks")
 
 _SEND_AGAIN = "Delete its sections and send them again."

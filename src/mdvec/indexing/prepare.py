@@ -74,7 +74,7 @@ class Prepared(Struct, frozen=True):
 
 
 Item = Prepared | Exclusion | Unreadable
-"""What becomes of a file of the source."""
+"""The outcome for a file of the source."""
 
 
 class _Task(Struct, frozen=True):

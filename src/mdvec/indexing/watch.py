@@ -429,7 +429,7 @@ class Watcher:
             else:
                 wait_s = target.succeeded(time.monotonic() - started)
         ended = time.monotonic()
-        # So that changes without end leave some time. What was embedded until it was stopped was no waste.
+        # So that changes without end leave some time. To embed until it was stopped was no waste.
         words_s = (target.embedding_at if working.cancelled and target.embedding_at else ended) - started
         rest_s = min(words_s**2, _MAX_REST_S)
         with self._guard:

@@ -235,7 +235,7 @@ PARTS: Final = (
         link_rows,
     ),
 )
-"""What belongs to a document, but for its chunks."""
+"""The tables of what belongs to a document, but for its chunks."""
 
 _TABLES: Final = """
 -- generation: grows with every commit that changed something, so that other processes notice.

@@ -361,7 +361,7 @@ class Matrix(Struct, frozen=True):
         if not len(added.ids):
             return self
         blocks = [each for each in self.blocks if len(each.ids)]
-        # Few blocks, and each row is copied few times. What has codes may be mapped from a file.
+        # Few blocks, and each row is copied few times. A block with codes may be mapped from a file.
         while blocks and blocks[-1].codes is None and len(blocks[-1].ids) <= len(added.ids):
             added = _joined([blocks.pop(), added])
         return Matrix((*blocks, added), self.owners)

@@ -1,4 +1,4 @@
-"""What the threads of a process share of a database: its idle connections, and the right to write."""
+"""Shared by the threads of a process: the idle connections to a database, and the right to write."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Tables(ABC):
     """SQL for the bytes of the vector of a row ``v``."""
 
     vector_dtype: ClassVar[str]
-    """What these bytes are to numpy."""
+    """The type of their numbers for numpy."""
 
     def __init__(self, version: int, vector_epoch: int, memo: Memo | None, readable: Readable) -> None:
         self.known = None if memo is None else memo.values(version, readable)

@@ -87,7 +87,7 @@ class WordTables(NarrowedPart, WordView):
     @memorized
     def _is_readable(self, term: str, count: int) -> bool:
         """Return True if a collection that may be read holds a term; otherwise it is as one nothing holds."""
-        # What more chunks hold than there are outside need not be looked up.
+        # A term of more chunks than there are outside need not be looked up.
         if count > self._where.all_chunks() - self._count_readable():
             return True
         inside = Where(self._where.all_readable())

@@ -230,7 +230,7 @@ def parts_of_places(comments: Iterable[Comment], start: int, text: str) -> Itera
     Args:
         comments: Those of the document, in order.
         start: Where the part begins.
-        text: The part. What it has before the first place has an empty name.
+        text: The part. Text before the first place has an empty name.
     """
     places = [*places_of(comments)]
     for (at, place), (end, _) in pairwise([(0, ""), *places, (start + len(text), "")] if places else []):

@@ -1,4 +1,4 @@
-"""What folders of a collection hold, in a sentence each: context for the documents below them."""
+"""The contents of folders, in a sentence each: context for the documents below them."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ NOT_RERANKED = "not reranked"
 
 
 class Reranking(Struct, frozen=True):
-    """What a reranker has read for an answer.
+    """The work of a reranker for an answer.
 
     Attributes:
         model: The model, as ``PROVIDER:MODEL``.

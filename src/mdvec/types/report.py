@@ -173,7 +173,7 @@ class Activity(Struct, frozen=True):
 
 
 class ImportMode(StrEnum):
-    """What to do with the documents that are indexed already."""
+    """The ways to treat documents that are indexed already."""
 
     NEW = "new"
     REPLACE = "replace"

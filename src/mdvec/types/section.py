@@ -70,7 +70,7 @@ class FoundSection(Struct, frozen=True):
 
 
 class SectionTotals(Struct, frozen=True):
-    """What all enabled collections hold together.
+    """The contents of all enabled collections together.
 
     Attributes:
         sections: Sections.

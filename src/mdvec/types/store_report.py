@@ -1,4 +1,4 @@
-"""What is known of a store as a whole: its size, copies of it, and what was published."""
+"""Facts about a store as a whole: its size, copies of it, and what was published."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def hide_from_git(directory: Path) -> None:
     """Keep an index that lies among documents out of their repository."""
     rules = directory / ".gitignore"
     if directory.name == DATA_DIR:
-        # What has that name stays, a link too; and a place that can only be read is no reason to fail.
+        # A file or a link of that name stays; and a place that can only be read is no reason to fail.
         with contextlib.suppress(OSError):
             descriptor = os.open(rules, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "wb") as file:

@@ -42,7 +42,7 @@ _LOOKING_SHARE = 0.1
 _BUDGET_S = 50.0
 # Of that, for vectors at most: an answer without them is there at once.
 _VECTORS_BUDGET_S = 10.0
-# What a slow core embeds in a second: where a budget is enough for all vectors, the first answer is complete.
+# Chunks that a slow core embeds in a second: where a budget is enough for all, the first answer is complete.
 _CHUNKS_PER_S = 20
 _LOOK_EVERY_S = 0.1
 

@@ -325,7 +325,7 @@ def pinned_model(collection: Collection, model: Model, *, embed: bool) -> Embedd
 def choose_model(work: Work, wanted: EmbeddingSpec, models: ModelPool) -> Collection:
     """Write which model a collection will have; :func:`resume_change` makes its vectors.
 
-    A collection without any vector has it at once. What an earlier change to another model has made is
+    A collection without any vector has it at once. The vectors of an earlier change to another model are
     dropped.
 
     Returns:

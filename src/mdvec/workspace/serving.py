@@ -31,7 +31,7 @@ from mdvec.workspace.collections import Collections
 from mdvec.workspace.database import DatabasePlace
 from mdvec.workspace.workspace import Workspace
 
-# What one process can talk about with its clients meanwhile.
+# One process cannot talk with the clients of more.
 _MAX_PROCESSES = 4
 
 _OWNER_HINT = "Its owner can run 'mdvec doctor'."

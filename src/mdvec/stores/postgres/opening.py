@@ -50,7 +50,7 @@ class Opened(Struct, frozen=True):
 
     @property
     def settings(self) -> str:
-        """What transactions set, as SQL: how HNSW indexes are searched.
+        """The settings of a transaction, as SQL: how HNSW indexes are searched.
 
         No statement of a search takes as long as to compile it, or to start a process for a part of it.
         """
@@ -62,7 +62,7 @@ class Opened(Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What keeps answers from being right, for people."""
+        """Reasons why answers may be wrong, for people."""
         if self._version >= _SOUND_VECTOR:
             return ()
         return (

@@ -17,7 +17,7 @@ from mdvec.stores.records import BM25_B, BM25_K1, FIELD_WEIGHTS
 from mdvec.types.ids import ChunkId
 
 CHUNKS_A_BLOCK = 512
-"""What the bytes of a block take at most is less than a page of the server."""
+"""So many, since their bytes always take less than a page of the server."""
 
 # Where in its block a chunk is, how long it is, and how often each field has the term.
 _ENTRY = struct.Struct(">Hi2h")

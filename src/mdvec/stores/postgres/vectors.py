@@ -61,7 +61,7 @@ _VECTORS = f"""SELECT c.id, {PostgresTables.vector} FROM chunks c JOIN vectors v
     WHERE v.space_id = ? AND c.id = ANY(?::bigint[])"""
 _NAME_OF_INDEX = "vectors_{kind}_{space}"
 
-# What a live process is embedding is left to it.
+# Texts that a live process is embedding are left to it.
 _NOT_TAKEN = """AND NOT EXISTS(SELECT 1 FROM taken w
         WHERE w.space_id = ? AND w.text_hash = {}.text_hash AND w.token = ANY(?))"""
 _PENDING_CHUNKS = f"""WITH missing AS (

@@ -30,7 +30,7 @@ EXCEPTION WHEN others THEN
   RETURN '{{}}'::jsonb;
 END $$"""
 
-# What other programs hash: the inside of the frontmatter, a fence and the text, whatever the source's own
+# Other programs hash the inside of the frontmatter, a fence and the text, whatever the source's own
 # identity of a file is (a repository has another kind of hash).
 _HASH = r"""encode(sha256(convert_to(CASE WHEN d.content_start > 0 THEN regexp_replace(t.body, '^---\n', '')
     ELSE E'\n---\n' || t.body END, 'UTF8')), 'hex')"""

@@ -35,7 +35,7 @@ _THREADS: Final = 8
 _LEVEL: Final = 1  # of zlib: texts become a third, vectors stay, and a core does 100 MB a second
 _FOLDER: Final = "parts"
 _HASH_CHARS: Final = 64
-# What cannot be compressed grows: zlib adds 5 bytes to a block of 16 kB or more, and a frame.
+# Bytes that cannot be compressed grow: zlib adds 5 bytes to a block of 16 kB or more, and a frame.
 _GROWTH: Final = 1000
 _FRAME_BYTES: Final = 1000
 _PART: Final = re.compile(f"{_FOLDER}/{_PART_NAME}")
@@ -49,7 +49,7 @@ _MAX_UNUSED: Final = 2  # times as many pages in all parts as in the file; then 
 
 _VERSIONS: Final = "versions"
 FOLDERS: Final = frozenset({_VERSIONS, _FOLDER})
-"""What a place holds."""
+"""The folders of a place."""
 
 Number = Annotated[int, msgspec.Meta(ge=1, lt=10**10)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -244,8 +244,8 @@ def publish(
 def prune(place: Place, newest: int, keep: int) -> int:
     """Remove old versions, and parts that no version needs; return how many versions were removed.
 
-    ``keep`` stay, the newest among them. What a process sends that is publishing now stays: its number is
-    larger than the newest one.
+    ``keep`` stay, the newest among them. A version that another process is publishing now stays: its number
+    is larger than the newest one.
 
     Raises:
         OtherVersionError: If a newer mdvec published a version that stays.

@@ -1,4 +1,4 @@
-"""Where versions are published: a folder, or a bucket. A few verbs, so that a place is easily added."""
+"""The places of published versions: folders and buckets. They have few verbs, so that one is easily added."""
 
 from __future__ import annotations
 

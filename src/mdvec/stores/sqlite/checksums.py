@@ -30,8 +30,8 @@ def _rows(columns: str, table: str, order: str) -> str:
     )
 
 
-# A cast to bytes, since damage may have left what is no text. What says whether a file has changed is not
-# covered: where that is damaged, the file is read again.
+# A cast to bytes, since damage may have left what is no text. Facts that say whether a file has changed are
+# not covered: where they are damaged, the file is read again.
 DOCUMENT_CHECKSUM = f"""(SELECT crc32(CAST(concat_ws(char(29), d.path, d.title, d.content_start, d.file_key,
     d.updated_ns, t.frontmatter, t.comments,
     {

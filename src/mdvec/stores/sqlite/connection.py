@@ -36,9 +36,9 @@ BUSY_TIMEOUT_S = 10.0
 
 _LOCK_STEP_S = 0.25
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024  # a log grown by a large import is cut back to this
-# What a damaged text or column raises while it is decoded.
+# Errors that a damaged text or column raises while it is decoded.
 _UNDECODABLE = (UnicodeDecodeError, json.JSONDecodeError, msgspec.MsgspecError)
-# What a damaged number, key or page may raise, as a bug may: the file decides which of them it is.
+# Errors of a damaged number, key or page, or of a bug: the file decides which of them it is.
 _SUSPICIOUS = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, apsw.Error)
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
@@ -54,7 +54,7 @@ class Access(StrEnum):
 
 
 def connect(path: Path, access: Access, *, follow_links: bool = True) -> Connection:
-    """Open a connection. What is deleted through it is overwritten with zeros.
+    """Open a connection. It overwrites what it deletes with zeros.
 
     Args:
         path: The database, absolute.

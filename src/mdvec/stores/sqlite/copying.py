@@ -40,8 +40,8 @@ _IMPORTED = ("last_indexed_ms", "indexed_at_ms")
 
 _FORGET_FILES = "".join(f"DELETE FROM {table};" for table in _PRIVATE)  # noqa: S608 - our own names
 _HAS_PRIVATE = "SELECT " + " OR ".join(f"EXISTS(SELECT 1 FROM {table})" for table in _PRIVATE)  # noqa: S608
-# What SQLite may run while a statement of ours does: all that is neither a table nor an index. The other
-# columns can be forged.
+# All that SQLite may run together with a statement of ours: neither tables nor indexes. The other columns can
+# be forged.
 _RUNNING = """SELECT name, sql FROM sqlite_schema WHERE sql NOT GLOB 'CREATE TABLE *'
     AND sql NOT GLOB 'CREATE INDEX *' AND sql NOT GLOB 'CREATE UNIQUE INDEX *'"""
 _MAX_NAMED = 3
@@ -94,7 +94,7 @@ def write_copy(
         with database.writing() as connection:
             _keep_only(snapshot(connection), names)
             connection.execute(_FORGET)
-            # What was deleted is still in the word index, until it is merged into one piece.
+            # Deleted words are still in their index, until it is merged into one piece.
             connection.execute("INSERT INTO chunks_fts(chunks_fts) VALUES ('optimize')")
         with database.writing() as connection:
             connection.execute("UPDATE meta SET value = ? WHERE key = 'generation'", (version - 1,))

@@ -83,8 +83,8 @@ def _ranking(
 ) -> tuple[str, tuple[str | float, ...]]:
     """Return SQL for all chunks, best first, with its arguments.
 
-    BM25 costs many times what finding a chunk does. Those that hold both kinds of terms and those that hold
-    required ones alone are two sets, so each is scored once, by the terms it can hold.
+    To score a chunk costs many times as much as to find it. Chunks that hold both kinds of terms and chunks
+    that hold required ones alone are two sets, so each is scored once, by the terms it can hold.
 
     Args:
         terms: The query terms.

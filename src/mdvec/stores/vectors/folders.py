@@ -1,4 +1,4 @@
-"""What the vector indexes share: a folder that belongs to one alone, its lock, and errors of libraries."""
+"""Shared by the vector indexes: a folder that belongs to one alone, its lock, and errors of libraries."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ _HELD = "SELECT id, owner, vector FROM {table}"
 _INSIDE = "AND collection IN (SELECT value FROM json_each(?3))"
 
 _FAILURES = (apsw.Error, OSError)
-# Those of SQLite and vec0 that mean that the data are damaged.
+# Errors of SQLite and vec0 that mean that the data are damaged.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError)
 
 
