@@ -8,8 +8,6 @@ from msgspec.structs import replace
 from tests.property.markdown import markdown_texts
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents import PARSER_VERSION
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.stores.tables import storable
@@ -17,11 +15,7 @@ from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.document import with_comments
 
-_RECIPE = Recipe(
-    parse_document,
-    PARSER_VERSION,
-    SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=40),
-)
+_RECIPE = Recipe(SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=40))
 _COMMENTED = st.lists(
     st.sampled_from(
         ["%%", "%%x%%", "\n", "\r\n", "# H\n", "`%%`", "```\n", "text ", "\ufeff", "\0", "日本語。", "- "]

@@ -163,13 +163,15 @@ def prepare(
     Args:
         entry: The entry of the source's listing.
         content: The bytes of the file, or its text as the store has it.
-        recipe: The parser and the chunker.
+        recipe: How it is parsed and cut.
         contexts: Replace the contexts of the chunks, if there are as many and the document has text.
 
     Returns:
         The prepared document, an exclusion if the file is binary or only names a file of Git LFS, or the
         reason why it cannot be converted.
     """
+    from mdvec.documents.parse import parse_document  # what reads Markdown, for the first document
+
     try:
         decoded = Decoded(content, "") if isinstance(content, str) else text_or_rule(entry.path, content)
     except UnreadableFileError as error:
@@ -177,7 +179,7 @@ def prepare(
     if isinstance(decoded, str):
         return Exclusion(entry.path, decoded)
     identity = entry.content_hash or (b"" if isinstance(content, str) else content_hash(content))
-    document = recipe.parse(entry.path, decoded.text)
+    document = parse_document(entry.path, decoded.text, versions=recipe.versions)
     if decoded.warning:
         document = replace(document, warnings=(decoded.warning, *document.warnings))
     cut = recipe.chunker.chunk(document)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from msgspec import Struct
 
 from mdvec import run
 from mdvec.chunking.interface import Chunker
+from mdvec.documents import PARSER_VERSION
 from mdvec.stores.claims import Claim
 from mdvec.stores.interface import Store, Writer
 from mdvec.text.terms import TERMS_VERSION
 from mdvec.types.collection import Collection
-from mdvec.types.document import Document
 
 BINARY_RULE = "binary"
 """The rule under which files without text are excluded."""
@@ -50,22 +50,21 @@ class Work(Struct, frozen=True):
 
 
 class Recipe(Struct, frozen=True):
-    """The parser and the chunker that prepare documents, with their versions.
+    """How documents are prepared.
 
     Attributes:
-        parse: Makes a document of a path and its text.
-        parser_version: Raised when the same text gives another document.
-        chunker: Cuts it.
+        chunker: Cuts them.
+        versions: Whether ``previous`` in frontmatter names older versions; otherwise it holds links.
     """
 
-    parse: Callable[[str, str], Document]
-    parser_version: str
     chunker: Chunker
+    versions: bool = False
 
     @property
     def fingerprint(self) -> str:
         """Identifies everything that decides the record of a file; a new one means preparing it again."""
-        return f"p{self.parser_version}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
+        versions = "v" if self.versions else ""
+        return f"p{PARSER_VERSION}{versions}/t{TERMS_VERSION}/{self.chunker.fingerprint}"
 
 
 def drop_unused_vectors(writer: Writer, *, keep: int = 0) -> None:

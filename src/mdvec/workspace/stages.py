@@ -16,7 +16,6 @@ from mdvec.config.known_models import price_of, suggestion
 from mdvec.config.paths import default_cache_dir
 from mdvec.config.schema import Config, EmbeddingSettings
 from mdvec.config.trust import refuse_code_of_publisher
-from mdvec.documents import PARSER_VERSION
 from mdvec.embedding.interface import (
     Cluster,
     ConfiguredReranker,
@@ -43,7 +42,6 @@ from mdvec.stores.interface import Store, View
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec, Collection, EmbeddingSpec, SourceSpec
-from mdvec.types.document import Document
 from mdvec.types.ids import SpaceId
 from mdvec.types.report import CollectionCounts
 from mdvec.types.space import EmbeddingSpace
@@ -409,11 +407,7 @@ class Stages:
             ConfigError: If the chunker does not exist, or does not know a setting.
         """
         versions = spec.strategy == "vault" or self._config.documents.versions
-        return Recipe(
-            functools.partial(_parse, versions=versions),
-            f"{PARSER_VERSION}v" if versions else PARSER_VERSION,
-            self._chunker(spec, model),
-        )
+        return Recipe(self._chunker(spec, model), versions)
 
     def processes(self, spec: ChunkingSpec, model: Model, number: int | None) -> Processes | None:
         """Return the processes that may prepare documents; None where there is but one, or one embedder."""
@@ -486,13 +480,6 @@ def make_recipe(config: Config, spec: ChunkingSpec, model: EmbeddingSpec) -> Rec
     """Make in another process what :meth:`Stages.recipe` returns here."""
     stages = Stages(config)
     return stages.recipe(spec, stages.models.for_(model))
-
-
-def _parse(path: str, text: str, *, versions: bool) -> Document:
-    """Parse a file; what reads Markdown is imported for the first one."""
-    from mdvec.documents.parse import parse_document
-
-    return parse_document(path, text, versions=versions)
 
 
 def _sizes_of(chunker: ChunkerFactory) -> set[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents import PARSER_VERSION
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.text.tokens import estimate_token_ends
@@ -27,7 +25,7 @@ class _WarningChunker:
 
 def test_what_a_chunker_warns_of_is_told_after_what_the_parser_did() -> None:
     """All warnings about a document come together."""
-    recipe = Recipe(parse_document, PARSER_VERSION, _WarningChunker())
+    recipe = Recipe(_WarningChunker())
     prepared = prepare(SourceEntry("a.md", "a.md", 1, 1), b"---\na: b: c\n---\n", recipe)
     assert isinstance(prepared, Prepared)
     assert len(prepared.warnings) == 2
@@ -37,7 +35,7 @@ def test_what_a_chunker_warns_of_is_told_after_what_the_parser_did() -> None:
 
 def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
     """The first 32 names and their first 200 characters count; those of ordinary documents are complete."""
-    recipe = Recipe(parse_document, PARSER_VERSION, SectionChunker(token_ends=estimate_token_ends))
+    recipe = Recipe(SectionChunker(token_ends=estimate_token_ends))
 
     def terms_of_names(aliases: list[str]) -> int:
         raw = f"---\naliases: {aliases}\n---\n# T\n\ntext\n".encode()
@@ -52,7 +50,7 @@ def test_names_that_are_indexed_with_each_chunk_are_bounded() -> None:
 
 def test_the_names_of_its_folders_find_a_document() -> None:
     """A folder says what its notes are about; many notes do not repeat it."""
-    recipe = Recipe(parse_document, PARSER_VERSION, SectionChunker(token_ends=estimate_token_ends))
+    recipe = Recipe(SectionChunker(token_ends=estimate_token_ends))
     prepared = prepare(SourceEntry("economics/案件/l1.md", "l1.md", 1, 9), b"# One\n\ntext\n", recipe)
     assert isinstance(prepared, Prepared)
     assert {"econom", "案件"} <= {*prepared.record.terms[0].main.split()}

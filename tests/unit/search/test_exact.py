@@ -9,8 +9,6 @@ import pytest
 from tests.contract.store_world import World
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents import PARSER_VERSION
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
@@ -23,11 +21,7 @@ from mdvec.types.change import SourceEntry
 from mdvec.types.ids import ChunkId
 from mdvec.types.query import Filters, Where
 
-RECIPE = Recipe(
-    parse_document,
-    PARSER_VERSION,
-    SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=60),
-)
+RECIPE = Recipe(SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=60))
 NOTES: Mapping[str, str] = {
     "Retry policy.md": "Sent again after a delay, as the rules say.",
     "heading.md": f"# Rules\n\n## Rate limit\n\nA hundred a minute. {'More of it. ' * 20}",

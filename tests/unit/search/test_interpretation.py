@@ -10,8 +10,6 @@ import pytest
 from tests.contract.store_world import SPACE, STORES, open_store, searched_in, vector_of
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents import PARSER_VERSION
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.interpretation import Interpretation, interpret
@@ -25,7 +23,7 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.query import SearchMode, SearchQuery, Where
 
 _CHUNKER = SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=60)
-_RECIPE = Recipe(parse_document, PARSER_VERSION, _CHUNKER)
+_RECIPE = Recipe(_CHUNKER)
 
 _NOTES: Mapping[str, str] = {
     "retry.md": "# Retry policy\n\nA retry policy says when a request is sent again.\n",

@@ -23,8 +23,6 @@ from tests.contract.store_world import (
 )
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.documents import PARSER_VERSION
-from mdvec.documents.parse import parse_document
 from mdvec.indexing.prepare import Prepared, prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.query_vectors import SearchedCollection
@@ -40,11 +38,7 @@ from mdvec.types.ids import CollectionId
 from mdvec.types.query import Expansion, Filters, SearchMode, SearchQuery, Where
 from mdvec.types.space import Unrelated, UnrelatedTexts
 
-_RECIPE = Recipe(
-    parse_document,
-    PARSER_VERSION,
-    SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=40),
-)
+_RECIPE = Recipe(SectionChunker(token_ends=estimate_token_ends, tokenizer_name="estimate", max_tokens=40))
 _SPACES = {"first": SPACE, "second": replace(SPACE, model="other")}
 _WORDS = (
     *("garden", "tomato", "water", "soil", "summer", "server", "backup", "retry", "timeout", "the", "and"),
