@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from tests.property.markdown import markdown_texts
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.prepare import prepare
 from mdvec.indexing.work import Recipe
+from mdvec.stores.records import DocumentRecord
 from mdvec.stores.tables import storable
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -33,12 +34,12 @@ def test_the_stored_text_gives_the_same_document(path: str, raw: bytes) -> None:
     """Line ends, marks, comments and all: neither cutting anew nor moving needs the file."""
     entry = SourceEntry(path, path, 0, len(raw), b"blob")
     first = prepare(entry, raw, _RECIPE)
-    if not isinstance(first, Prepared):
+    if not isinstance(first, DocumentRecord):
         return
-    stored = [replace(each, text=storable(each.text)) for each in first.record.document.comments]
-    text = with_comments(storable(first.record.document.body), stored)
+    stored = [replace(each, text=storable(each.text)) for each in first.document.comments]
+    text = with_comments(storable(first.document.body), stored)
     again = prepare(entry, text, _RECIPE)
-    assert isinstance(again, Prepared)
-    document = replace(again.record.document, warnings=first.record.document.warnings)
-    again = replace(again, record=replace(again.record, document=document), warnings=first.warnings)
+    assert isinstance(again, DocumentRecord)
+    document = replace(again.document, warnings=first.document.warnings)
+    again = replace(again, document=document)
     assert again == first

@@ -14,7 +14,8 @@ from tests.waiting import HANG_S
 from mdvec import SearchQuery, open_workspace
 from mdvec.config.schema import Config
 from mdvec.errors import NotFoundError, UsageError
-from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.prepare import prepare
+from mdvec.stores.records import DocumentRecord
 from mdvec.testing.embedder import HashingEmbedder
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import ChunkingSpec
@@ -76,9 +77,8 @@ def test_random_documents_are_read_and_cut() -> None:
         raw = text.encode("utf-8") if number % 10 else dice.randbytes(dice.randrange(300))
         entry = SourceEntry(f"{number}.{dice.choice(('md', 'md', 'txt', 'mdx'))}", "x", 0, len(raw))
         with ended():
-            prepared = prepare(entry, raw, dice.choice(recipes))
-        if isinstance(prepared, Prepared):
-            record = prepared.record
+            record = prepare(entry, raw, dice.choice(recipes))
+        if isinstance(record, DocumentRecord):
             length = len(record.document.body)
             assert all(0 <= each.start <= each.end <= length for each in record.chunks), text
             # A document without text is found by its names: one chunk that spans nothing.

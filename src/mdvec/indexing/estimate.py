@@ -17,9 +17,9 @@ from mdvec import run
 from mdvec.embedding.interface import Embedder
 from mdvec.indexing.embed import names_at_once, probes
 from mdvec.indexing.plan import Changes
-from mdvec.indexing.prepare import Prepared, prepared
+from mdvec.indexing.prepare import prepared
 from mdvec.stores.interface import View
-from mdvec.stores.records import PendingText, VectorKind, first_names
+from mdvec.stores.records import DocumentRecord, PendingText, VectorKind, first_names
 from mdvec.text.hashing import text_hash
 from mdvec.types.change import Unreadable
 from mdvec.types.chunk import under_context
@@ -80,11 +80,11 @@ def estimate_import(
     for item in prepared(changes, sample):
         if isinstance(item, Unreadable):
             warnings.append(f"{item.path}: {item.reason}")
-        elif isinstance(item, Prepared):
-            record, document = item.record, item.record.document
-            new.names += [PendingText(text_hash(name), name) for name in record.names]
-            hashed = zip(record.text_hashes, record.chunks, strict=True)
-            new.chunks += [PendingText(key, each.embedded_text, document.title) for key, each in hashed]
+        elif isinstance(item, DocumentRecord):
+            new.names += [PendingText(text_hash(name), name) for name in item.names]
+            hashed = zip(item.text_hashes, item.chunks, strict=True)
+            title = item.document.title
+            new.chunks += [PendingText(key, each.embedded_text, title) for key, each in hashed]
             new.documents += 1
             run.current().report(run.Stage.TEXT, new.documents, len(sample))
             run.current().check()

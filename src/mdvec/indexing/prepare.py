@@ -61,19 +61,7 @@ class Processes(Struct, frozen=True):
     make_recipe: Callable[[], Recipe]
 
 
-class Prepared(Struct, frozen=True):
-    """A document ready to be written.
-
-    Attributes:
-        record: The record to write.
-        warnings: For people.
-    """
-
-    record: DocumentRecord
-    warnings: tuple[str, ...]
-
-
-Item = Prepared | Exclusion | Unreadable
+Item = DocumentRecord | Exclusion | Unreadable
 """The outcome for a file of the source."""
 
 
@@ -111,9 +99,9 @@ def _prepared(changes: Changes, entry: SourceEntry) -> Item:
         with run.current().step("prepare", path=entry.path) as details:
             task = _read(changes, entry)
             item = prepare(task.entry, task.content, changes.recipe, contexts=task.contexts)
-            if isinstance(item, Prepared):
-                sizes = [len(chunk.text) for chunk in item.record.chunks[:_MAX_SIZES]]
-                details.update(chunks=len(item.record.chunks), chars=sizes)
+            if isinstance(item, DocumentRecord):
+                sizes = [len(chunk.text) for chunk in item.chunks[:_MAX_SIZES]]
+                details.update(chunks=len(item.chunks), chars=sizes)
     except UnreadableFileError as error:
         return _not_read(entry, error)
     return item
@@ -167,7 +155,7 @@ def prepare(
         contexts: Replace the contexts of the chunks, if there are as many and the document has text.
 
     Returns:
-        The prepared document, an exclusion if the file is binary or only names a file of Git LFS, or the
+        The record to write, an exclusion if the file is binary or only names a file of Git LFS, or the
         reason why it cannot be converted.
     """
     from mdvec.documents.parse import parse_document  # what reads Markdown, for the first document
@@ -196,7 +184,7 @@ def prepare(
         chunks = tuple(
             replace(each, token_count=0) if is_empty or is_form(each.text) else each for each in chunks
         )
-    return Prepared(make_record(entry, identity, recipe.fingerprint, document, chunks), document.warnings)
+    return make_record(entry, identity, recipe.fingerprint, document, chunks)
 
 
 def text_or_rule(path: str, raw: bytes) -> Decoded | str:
@@ -338,10 +326,9 @@ def _prepare_all(recipe: Recipe, tasks: Sequence[_Task]) -> list[Item]:
 
 def _without_structure(item: Item) -> Item:
     """Drop the structure, which only the chunker needs and which is slow to send."""
-    if not isinstance(item, Prepared):
+    if not isinstance(item, DocumentRecord):
         return item
-    document = replace(item.record.document, sections=(), blocks=())
-    return replace(item, record=replace(item.record, document=document))
+    return replace(item, document=replace(item.document, sections=(), blocks=()))
 
 
 def metadata_chunk(document: Document) -> Chunk:

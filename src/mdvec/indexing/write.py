@@ -11,8 +11,9 @@ from msgspec import Struct, field
 
 from mdvec import run
 from mdvec.indexing.plan import Changes, sized
-from mdvec.indexing.prepare import Item, Prepared, Processes, prepared
+from mdvec.indexing.prepare import Item, Processes, prepared
 from mdvec.indexing.work import Work
+from mdvec.stores.records import DocumentRecord
 from mdvec.types.change import Exclusion, Unreadable
 from mdvec.types.ids import SpaceId
 
@@ -67,7 +68,7 @@ def write_changes(
     done, left_out = 0, len(outcome.exclusions) + len(outcome.failures)
     for batch in _batches(prepared(changes, changes.entries, processes), outcome):
         _write_batch(work, batch, old_paths, space_id, outcome)
-        paths = [item.record.entry.path for item in batch]
+        paths = [record.entry.path for record in batch]
         added = sum(path in new for path in paths)
         moved = sum(path in old_paths for path in paths)
         outcome.added += added
@@ -86,15 +87,15 @@ def write_changes(
     return outcome
 
 
-def _batches(items: Iterable[Item], outcome: WriteOutcome) -> Iterator[list[Prepared]]:
+def _batches(items: Iterable[Item], outcome: WriteOutcome) -> Iterator[list[DocumentRecord]]:
     """Yield what can be written, some at a time; the rest goes to the outcome."""
-    batch: list[Prepared] = []
+    batch: list[DocumentRecord] = []
     chunks = 0
     for item in items:
         match item:
-            case Prepared():
+            case DocumentRecord():
                 batch.append(item)
-                chunks += len(item.record.chunks)
+                chunks += len(item.chunks)
             case Exclusion():
                 outcome.exclusions.append(item)
             case Unreadable():
@@ -121,14 +122,13 @@ def _write_small_changes(work: Work, changes: Changes, outcome: WriteOutcome) ->
 
 def _write_batch(
     work: Work,
-    batch: Sequence[Prepared],
+    records: Sequence[DocumentRecord],
     old_paths: Mapping[str, str],
     space_id: SpaceId | None,
     outcome: WriteOutcome,
 ) -> None:
-    records = [item.record for item in batch]
     hashes = [each for record in records for each in record.text_hashes]
-    with run.current().step("write", documents=len(batch), chunks=len(hashes)), work.write() as writer:
+    with run.current().step("write", documents=len(records), chunks=len(hashes)), work.write() as writer:
         if space_id is not None:
             cached = writer.vectors.known(space_id, hashes)
             outcome.cached_chunks += sum(digest in cached for digest in hashes)
@@ -136,6 +136,6 @@ def _write_batch(
         moved = [old_paths[each.entry.path] for each in records if each.entry.path in old_paths]
         writer.documents.delete(work.collection.id, moved)
         writer.documents.put(work.collection.id, records)
-    for item in batch:
-        for warning in item.warnings:
-            outcome.warnings.setdefault(warning, []).append(item.record.entry.path)
+    for record in records:
+        for warning in record.document.warnings:
+            outcome.warnings.setdefault(warning, []).append(record.entry.path)

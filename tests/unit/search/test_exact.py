@@ -9,12 +9,12 @@ import pytest
 from tests.contract.store_world import World
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.prepare import prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.exact import _IDENTIFIER, _with_all_words, find_exact
 from mdvec.search.words import Words, find_by_words
 from mdvec.stores.interface import View
-from mdvec.stores.records import Groups
+from mdvec.stores.records import DocumentRecord, Groups
 from mdvec.stores.sqlite.store import SqliteStore
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
@@ -69,8 +69,8 @@ def write(world: World, notes: Mapping[str, str]) -> World:
     records = []
     for path, text in notes.items():
         prepared = prepare(SourceEntry(path, path, 1, 1), text.encode(), RECIPE)
-        assert isinstance(prepared, Prepared)
-        records.append(prepared.record)
+        assert isinstance(prepared, DocumentRecord)
+        records.append(prepared)
     with world.store.write() as writer:
         writer.documents.put(world.first.id, records)
     return world

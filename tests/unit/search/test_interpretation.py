@@ -10,12 +10,12 @@ import pytest
 from tests.contract.store_world import SPACE, STORES, open_store, searched_in, vector_of
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.prepare import prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.interpretation import Interpretation, interpret
 from mdvec.search.search import find
 from mdvec.stores.interface import Store
-from mdvec.stores.records import VectorKind
+from mdvec.stores.records import DocumentRecord, VectorKind
 from mdvec.text.tokens import estimate_token_ends
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import Collection, SourceSpec
@@ -51,8 +51,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
             )
             for time, (path, text) in enumerate(notes.items()):
                 prepared = prepare(SourceEntry(path, path, time, 1), text.encode(), _RECIPE)
-                assert isinstance(prepared, Prepared)
-                writer.documents.put(collection.id, [prepared.record])
+                assert isinstance(prepared, DocumentRecord)
+                writer.documents.put(collection.id, [prepared])
             space_id = writer.spaces.open(SPACE)
             pending = writer.vectors.pending(VectorKind.TEXT, collection.id, space_id, 99)
             vectors = np.stack([vector_of(each.text, alike=0.3) for each in pending])

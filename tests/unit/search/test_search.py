@@ -23,7 +23,7 @@ from tests.contract.store_world import (
 )
 
 from mdvec.chunking.sections import SectionChunker
-from mdvec.indexing.prepare import Prepared, prepare
+from mdvec.indexing.prepare import prepare
 from mdvec.indexing.work import Recipe
 from mdvec.search.query_vectors import SearchedCollection
 from mdvec.search.search import Found, find
@@ -62,8 +62,8 @@ def _records(chance: random.Random, count: int) -> list[DocumentRecord]:
         text = f"{header}# {chance.choice(_WORDS)} {chance.choice(_WORDS)}\n\n{sections}\n"
         entry = SourceEntry(f"{number}.md", f"{number}.md", number, 1)
         prepared = prepare(entry, text.encode(), _RECIPE)
-        assert isinstance(prepared, Prepared)
-        records.append(prepared.record)
+        assert isinstance(prepared, DocumentRecord)
+        records.append(prepared)
     return records
 
 
@@ -186,8 +186,8 @@ def test_a_phrase_of_frequent_words_is_found(tmp_path: Path, kind: str, phrase: 
         )
         for number, text in enumerate(texts):
             prepared = prepare(SourceEntry(f"{number}.md", f"{number}.md", 1, 1), text.encode(), _RECIPE)
-            assert isinstance(prepared, Prepared)
-            writer.documents.put(collection.id, [prepared.record])
+            assert isinstance(prepared, DocumentRecord)
+            writer.documents.put(collection.id, [prepared])
     with store.read() as view:
         query = SearchQuery(phrase, mode=SearchMode.LEXICAL, limit=1)
         searched = [SearchedCollection(collection, None, None)]
