@@ -326,9 +326,19 @@ class PostgresStore:
             yield connection
 
     def _attach(self, index: VectorIndex) -> AttachedIndex:
-        """Make the database write down removals."""
+        """Make the database write down removals.
+
+        Raises:
+            ConfigError: If the role may not read every collection: an index would lack the others, and show
+                those that it may not read any more.
+        """
         with self._database.reading() as connection:
-            known = _is_attached(connection)
+            if not connection.execute(_MAY_READ_ALL).fetchall()[0][0]:
+                msg = "a vector index beside the database needs a role that may read every collection"
+                raise ConfigError(
+                    msg, hint="Leave out [store] vectors, or connect as the owner of the tables."
+                )
+            known = connection.execute(ATTACHED).fetchone() is not None
         if not known:
             with self._database.writing() as connection:
                 connection.execute(_ATTACH, (secrets.randbits(62),))
@@ -337,16 +347,3 @@ class PostgresStore:
     def _tables(self, connection: Connection) -> list[str]:
         """Return the names of our tables."""
         return [row[0] for row in connection.execute(_OUR_TABLES, (self._database.settings.schema,))]
-
-
-def _is_attached(connection: Connection) -> bool:
-    """Return True if removals are written down.
-
-    Raises:
-        ConfigError: If the role may not read every collection: an index would lack the others, and show
-            those that it may not read any more.
-    """
-    if not connection.execute(_MAY_READ_ALL).fetchall()[0][0]:
-        msg = "a vector index beside the database needs a role that may read every collection"
-        raise ConfigError(msg, hint="Leave out [store] vectors, or connect as the owner of the tables.")
-    return connection.execute(ATTACHED).fetchone() is not None
