@@ -37,8 +37,8 @@ class Way(Struct):
 
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
-SEARCH = Way(modules=56, functions=306, depth=15)
-IMPORT = Way(modules=70, functions=361, depth=17)
+SEARCH = Way(modules=56, functions=305, depth=14)
+IMPORT = Way(modules=70, functions=360, depth=17)
 
 
 def followed(call: Callable[[], object]) -> Way:
