@@ -11,10 +11,10 @@ from mdvec.types.folder_context import FolderContext
 from mdvec.types.ids import CollectionId
 
 DEFAULT_SOURCE = "folder"
+"""The source of a location that names no other."""
 
 DOCS_COLLECTION = "docs"
 """Name of the one collection of a folder that is used without registering it."""
-"""The source of a location that names no other."""
 
 RESERVED_NAMES = frozenset(
     {"search", "search_docs", "get_doc", "list_docs", "get_outline", "list_tags", "reindex", "status"}
