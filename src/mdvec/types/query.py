@@ -191,6 +191,7 @@ class SearchQuery(Struct, frozen=True):
         """
         try:
             force_setattr(self, "mode", SearchMode(self.mode))
+            force_setattr(self, "sort", SortBy(self.sort))
             force_setattr(self, "expand", Expansion(self.expand))
         except ValueError as error:
             raise UsageError(str(error)) from error

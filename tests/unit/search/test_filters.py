@@ -7,7 +7,7 @@ import pytest
 from mdvec.errors import InvalidQueryError, UsageError
 from mdvec.search.filters import MAX_QUERY_CHARS, clean
 from mdvec.text.globs import compile_glob
-from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchMode, SearchQuery
+from mdvec.types.query import Comparison, Filters, PropertyCondition, SearchMode, SearchQuery, SortBy
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00", "\u3000"])
@@ -33,6 +33,7 @@ def test_a_sign_with_a_meaning_is_a_query(text: str) -> None:
 def test_the_words_of_an_enumeration_are_taken() -> None:
     """Programs in Python write ``mode="lexical"``; a wrong one is an error of ours."""
     assert SearchQuery("x", mode="lexical") == SearchQuery("x", mode=SearchMode.LEXICAL)  # type: ignore[arg-type]
+    assert SearchQuery("x", sort="date").sort is SortBy.DATE  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="'fast' is not a valid SearchMode"):
         SearchQuery("x", mode="fast")  # type: ignore[arg-type]
 
