@@ -24,7 +24,6 @@ from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.dates import DAY_LINE
 from mdvec.text.folding import normalise
-from mdvec.text.links import is_markdown
 from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
@@ -137,8 +136,8 @@ def _found_at(query: str, chunk: StoredChunk, shown: str) -> tuple[int, tuple[st
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
     own = chunk.heading_path
-    is_log = bool(own) and not is_markdown(chunk.path) and DAY_LINE.fullmatch(own[-1])
-    headings = _days(shown) if is_log else _headings(shown)
+    days = _days(shown) if own and DAY_LINE.fullmatch(own[-1]) else []
+    headings = days or _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
         return best or 0, own

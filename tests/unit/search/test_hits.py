@@ -29,9 +29,9 @@ Delete the folder of the index.
 """
 
 
-def chunk(text: str, *headings: str, file: str = "a.md", number: int = 0) -> StoredChunk:
-    """Return a chunk of a file with these headings."""
-    facts = {**dict.fromkeys(StoredChunk.__struct_fields__, 0), "id": number, "path": file}
+def chunk(text: str, *headings: str, number: int = 0) -> StoredChunk:
+    """Return a chunk with these headings."""
+    facts = {**dict.fromkeys(StoredChunk.__struct_fields__, 0), "id": number}
     return StoredChunk(**{**facts, "text": text, "end": len(text), "heading_path": headings})  # type: ignore[arg-type]
 
 
@@ -76,11 +76,11 @@ HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"
 def test_the_heading_of_a_hit_in_a_log_is_the_day_of_its_best_line() -> None:
     """Lines that are nothing but a day are headings there, and text elsewhere."""
     log = "2024/03/15(金)\n10:15\tAnna\tsee you\n\n2024/03/16(土)\n08:50\tBen\trunning late\n"
-    found = _found_at("who was late", chunk(log, "2024/03/15(金)", file="chat.txt"), log)
+    found = _found_at("who was late", chunk(log, "2024/03/15(金)"), log)
     assert found == (log.index("08:50"), ("2024/03/16(土)",))
-    day = _found_at("3月16日", chunk(log, "2024/03/15(金)", file="chat.txt"), log)[1]
+    day = _found_at("3月16日", chunk(log, "2024/03/15(金)"), log)[1]
     assert day == ("2024/03/16(土)",)
-    assert _found_at("who was late", chunk(log, "Diary", file="chat.txt"), log)[1] == ("Diary",)
+    assert _found_at("who was late", chunk(log, "Diary"), log)[1] == ("Diary",)
     diary = "## 2024-03-15\n\nRain.\n\n## 2024-03-16\n\nBen was late.\n"
     assert _found_at("who was late", chunk(diary, "2024-03-15"), diary)[1] == ("2024-03-16",)
 
