@@ -177,7 +177,8 @@ def install(session: Session, address: str | None, token_file: Path | None) -> N
     It is a systemd user unit, or a launchd agent.
     """
     command = _command(session, address, token_file)
-    unit = control.unit_for(_place(session), command, cwd=session.cwd, env=session.env, platform=sys.platform)
+    variables = control.inherited(session.env)
+    unit = control.unit_for(_place(session), command, cwd=session.cwd, env=variables, platform=sys.platform)
     # The folder is shared with other programs, so its mode stays; the variables are the user's alone.
     unit.path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(unit.path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as file:

@@ -130,20 +130,11 @@ class Unit(Struct, frozen=True):
     stop: str
 
 
-def unit_for(
-    place: Path,
-    command: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    platform: str,
-) -> Unit:
-    """Return the file for this system.
-
-    It has mdvec's variables except tokens, and those that name folders of the user.
+def inherited(env: Mapping[str, str]) -> dict[str, str]:
+    """Return mdvec's variables except tokens, and those that name folders of the user.
 
     Raises:
-        DaemonError: If this system has neither systemd nor launchd, or a variable contains a password.
+        DaemonError: If one contains a password.
     """
     variables = {
         name: value
@@ -154,6 +145,22 @@ def unit_for(
     if secret is not None:
         msg = f"{secret} contains a password, which the unit's file would contain, too"
         raise DaemonError(msg, hint="Leave the password to ~/.pgpass, or set [store] location.")
+    return variables
+
+
+def unit_for(
+    place: Path,
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    platform: str,
+) -> Unit:
+    """Return the file for this system, which sets the variables ``env``.
+
+    Raises:
+        DaemonError: If this system has neither systemd nor launchd.
+    """
     name = f"{_LABEL}-{place.name}"
     if platform == "linux":
         path = Path(
@@ -161,7 +168,7 @@ def unit_for(
         )
         return Unit(
             path,
-            _systemd_unit(command, cwd, variables).encode(),
+            _systemd_unit(command, cwd, env).encode(),
             f"systemctl --user daemon-reload && systemctl --user enable --now {path.name}",
             f"systemctl --user disable --now {path.name}",
         )
@@ -173,7 +180,7 @@ def unit_for(
             "Label": name,
             "ProgramArguments": [*command],
             "WorkingDirectory": str(cwd),
-            "EnvironmentVariables": variables,
+            "EnvironmentVariables": {**env},
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
             "ProcessType": "Background",

@@ -68,7 +68,10 @@ def test_a_systemd_unit_is_written_and_removed(
     assert "t0p" not in unit.read_text("utf-8")
     assert err == f"next: systemctl --user daemon-reload && systemctl --user enable --now {unit.name}\n"
 
-    code, out, err = daemon("uninstall", **env)
+    # A variable that the file must not have is no reason to leave the file.
+    secret = {"MDVEC_STORE_LOCATION": "postgresql://me:hidden@h/db"}
+    assert daemon("install", **env, **secret)[0] == 1
+    code, out, err = daemon("uninstall", **env, **secret)
     assert (code, out, files(home)) == (0, f"{unit}\n", [])
     assert err == f"next, if it runs: systemctl --user disable --now {unit.name}\n"
 
