@@ -45,7 +45,8 @@ ORDINARY_SHARE = 0.3
 _DEPTH_PER_NAME = 16
 _CHUNKS_PER_NAME = 4
 
-# If fewer chunks of the sample are in the collections that are searched, all of it counts.
+# If fewer chunks of the sample are in the query's language, those in any language count; if fewer of them are
+# in the collections that are searched, all of the sample.
 _MIN_SAMPLE = 16
 
 # The spread of the background is at least this share of that of unrelated texts. The parts of a template are
@@ -187,10 +188,11 @@ def _nearness(texts: NDArray[np.float64], names: NDArray[np.float64]) -> NDArray
 
 
 def _background(space: QuerySpace, view: View) -> tuple[float, float]:
-    """Return mean and spread of the similarity of the query and the chunks of a space, in any language.
+    """Return mean and spread of the similarity of the query and the chunks of a space in its language.
 
     The chunks of all collections count together: one on the subject of the query is near to it as a whole,
-    and must not be measured by itself.
+    and must not be measured by itself. Chunks in the other language are further away, whatever they are
+    about: with them the spread would be larger, and every deviation smaller.
 
     Args:
         space: The space.
@@ -199,8 +201,10 @@ def _background(space: QuerySpace, view: View) -> tuple[float, float]:
     import numpy as np
 
     sample = view.vectors.sample(space.id, SAMPLE_CHUNKS)
-    inside = [place.id for place in sample if place.collection_id in space.collections]
-    ids = inside if len(inside) >= _MIN_SAMPLE else [place.id for place in sample]
+    inside = [place for place in sample if place.collection_id in space.collections]
+    alike = [place for place in inside if place.unspaced == space.unspaced]
+    chosen = next((each for each in (alike, inside) if len(each) >= _MIN_SAMPLE), sample)
+    ids = [place.id for place in chosen]
     near = view.vectors.similarities(VectorKind.TEXT, space.id, space.vector[np.newaxis], ids)[0]
     near = near[~np.isnan(near)]
     mean, spread = (float(near.mean()), float(near.std())) if len(near) else (0.0, 0.0)

@@ -216,6 +216,21 @@ def test_the_background_is_that_of_texts(world: World) -> None:
     assert dense(world).background == pytest.approx((0.3, np.std([0.1, 0.2, 0.6])), abs=2e-3)
 
 
+def test_the_background_is_in_the_language_of_the_query(world: World) -> None:
+    """Of all collections together, if it has some chunks there: the others are further away."""
+    near = {f"word {letter * 5}": 0.3 + at / 100 for at, letter in enumerate(ascii_lowercase)}
+    for at, text in enumerate(near):
+        world.add(f"{at}.md", [text], collection=at % 2)
+    for text in (far := [f"{chr(0x4E00 + at)}の文はここに書かれています" for at in range(20)]):
+        world.add(f"{text}.md", [text])
+    world.embed_toward(QUERY, near | dict.fromkeys(far, -0.2))
+    assert dense(world).background == pytest.approx(
+        (np.mean([*near.values()]), np.std([*near.values()])), abs=2e-3
+    )
+    everywhere = dense(world, unspaced=True).background
+    assert everywhere[0] == pytest.approx(-0.2, abs=2e-3)
+
+
 def test_equal_texts_do_not_deviate(world: World) -> None:
     """The background of a collection of one text has no spread."""
     ids = world.add("a.md", ["same"]) + world.add("b.md", ["same"]) + world.add("c.md", ["pending"])
