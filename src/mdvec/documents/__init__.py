@@ -6,5 +6,5 @@ a note, ``links.py`` and ``tags.py`` what is in them; ``events.py`` has the pars
 ``tree.py`` makes a tree of the same events, and ``rendering.py`` HTML of that.
 """
 
-PARSER_VERSION = "16"
+PARSER_VERSION = "17"
 """Changes whenever the same text gives another document: everything is then parsed and cut again."""

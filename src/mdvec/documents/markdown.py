@@ -16,7 +16,7 @@ from mdvec.documents.events import Event, MarkdownSource, Places, named, unpacke
 from mdvec.documents.links import RAW_ADDRESS, WIKILINK, markdown_link, raw_address, wikilink
 from mdvec.documents.tags import INLINE_TAG, is_inline_tag
 from mdvec.text.links import MARKDOWN_SUFFIXES
-from mdvec.types.document import Block, BlockKind, Link, Section
+from mdvec.types.document import Block, BlockKind, Heading, Link, Section
 
 # A paragraph over a line of dashes is a heading in CommonMark, however long; this is for people.
 _MAX_HEADING_CHARS = 1000
@@ -365,20 +365,6 @@ def attributes_start(body: str, first: int, last: int) -> float:
     content = (source.rpartition("\n")[0] if is_underlined else source.rstrip("#")).rstrip()
     found = ATTRIBUTES.search(content)
     return first + len(content[: found.start()].rstrip()) if found else math.inf
-
-
-class Heading(Struct, frozen=True, gc=False):
-    """A heading of the document's own (one inside a quotation or a nested list opens no section).
-
-    Attributes:
-        level: 1-6.
-        text: Without markup.
-        start: First character of its line, in the document's body.
-    """
-
-    level: int
-    text: str
-    start: int
 
 
 def build_sections(headings: Sequence[Heading], *, content_start: int, length: int) -> tuple[Section, ...]:

@@ -21,7 +21,6 @@ from mdvec.documents.comments import (
 from mdvec.documents.frontmatter import read_frontmatter
 from mdvec.documents.links import text_first
 from mdvec.documents.markdown import (
-    Heading,
     MarkdownContent,
     build_sections,
     code_blocks,
@@ -30,11 +29,11 @@ from mdvec.documents.markdown import (
 )
 from mdvec.documents.properties import dated_name, property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, field_tags, frontmatter_aliases, frontmatter_tags
-from mdvec.text.dates import DAY_LINE
+from mdvec.text.dates import plain_headings
 from mdvec.text.folding import fold_name
 from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES, without_codes
 from mdvec.text.moments import scalars, unread_dates
-from mdvec.types.document import Block, BlockKind, Comment, Document, TitleSource
+from mdvec.types.document import Block, BlockKind, Comment, Document, Heading, TitleSource
 
 _CANVAS_SUFFIX = ".canvas"  # of JSON Canvas, as Obsidian writes it
 
@@ -84,7 +83,6 @@ _CUE = re.compile(
     r"|</?(?:[biuc]|lang|font)\b[^<>\n]*>|<v(?:\.[\w.]+)? |</v>|<[\d:.]+>|\{\\[^{}\n]*\}",
     re.MULTILINE,
 )
-_FEWEST_DAYS = 2  # a single one is the date of a letter
 _BLANKED = "\u00a0"  # in the place of a comment inside a line
 # Inline fields of Dataview, on a line of their own or in brackets.
 _FIELD_KEY = r"[^\W\d_][\w /-]{0,60}?(?<=\w)"
@@ -103,8 +101,8 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
     r"""Parse a file.
 
     Files are Markdown by the ends of their names, such as ``.md``, or converted to it. All others are plain
-    text: paragraphs, and the file's name for a title. In a log, such as that of a chat, each line that is
-    nothing but a day is a heading.
+    text: paragraphs, and the file's name for a title; see
+    :func:`~mdvec.text.dates.plain_headings` for headings in them.
 
     Args:
         path: Relative to the source's root, with ``/``.
@@ -205,30 +203,27 @@ def _plain_document(path: str, text: str) -> Document:
     if cues and (repeated := [*_repeated_lines(text)]):
         text = blank_out(text, repeated)
         cues = sorted([*cues, *repeated], key=attrgetter("start"))
-    days = [Heading(1, found["day"], found.start()) for found in DAY_LINE.finditer(text)]
-    if len(days) < _FEWEST_DAYS:
-        days = []
+    headings = plain_headings(text)
     return Document(
         path=path,
         title=_file_title(path),
         title_source=TitleSource.FILE_NAME,
         body=text,
         content_start=0,
-        sections=build_sections(days, content_start=0, length=len(text)),
-        blocks=tuple(_plain_blocks(text, days)),
+        sections=build_sections(headings, content_start=0, length=len(text)),
+        blocks=tuple(_plain_blocks(text, headings)),
         is_plain=True,
         updated_ns=updated_ns(path, {}),
         comments=tuple(cues),
     )
 
 
-def _plain_blocks(text: str, days: Sequence[Heading]) -> Iterator[Block]:
-    """Yield the paragraphs of a plain text, and the lines that name a day."""
-    starts = [0, *(day.start for day in days), len(text)]
-    for number, (start, end) in enumerate(itertools.pairwise(starts)):
-        below = start
-        if number:
-            below += len(text[start:end].partition("\n")[0])
+def _plain_blocks(text: str, headings: Sequence[Heading]) -> Iterator[Block]:
+    """Yield the paragraphs of a plain text, and the lines that are headings."""
+    starts = [0, *(each.start for each in headings), len(text)]
+    ends = [0, *(each.end for each in headings)]
+    for (start, end), below in zip(itertools.pairwise(starts), ends, strict=True):
+        if below > start:
             yield Block(BlockKind.HEADING, start, below)
         for found in PARAGRAPH.finditer(text, below, end):
             yield Block(BlockKind.PARAGRAPH, *found.span())

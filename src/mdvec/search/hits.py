@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import accumulate, islice
 from pathlib import Path
-from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,8 +21,9 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
-from mdvec.text.dates import DAY_LINE
+from mdvec.text.dates import plain_headings
 from mdvec.text.folding import normalise
+from mdvec.text.links import is_plain_text
 from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
@@ -32,7 +32,7 @@ from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
 from mdvec.types.change import SourceEntry
 from mdvec.types.collection import DEFAULT_SOURCE, Collection
-from mdvec.types.document import Comment, parts_of_places
+from mdvec.types.document import Comment, Heading, parts_of_places
 from mdvec.types.folder_context import contexts_above
 from mdvec.types.hit import SearchHit
 from mdvec.types.ids import ChunkId, DocumentId
@@ -47,12 +47,6 @@ _NS_PER_MS = 1_000_000
 
 # Of these, no more of a document is shown than its chunks.
 _PLAIN = (Expansion.PASSAGE, Expansion.CHUNK)
-
-
-class _Heading(NamedTuple):
-    start: int
-    level: int
-    text: str
 
 
 class Shown(Struct, frozen=True):
@@ -136,43 +130,37 @@ def _found_at(query: str, chunk: StoredChunk, shown: str) -> tuple[int, tuple[st
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
     own = chunk.heading_path
-    days = _days(shown) if own and DAY_LINE.fullmatch(own[-1]) else []
-    headings = days or _headings(shown)
+    headings = plain_headings(shown, *own[-1:]) if is_plain_text(chunk.path) else _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
         return best or 0, own
     named = next((number for number, each in enumerate(headings) if (each.text,) == own[-1:]), -1)
-    no_path: tuple[_Heading, ...] = ()
+    no_path: tuple[Heading, ...] = ()
     inside = reduce(_below, headings[: named + 1], no_path)
     above = own[: max(0, len(own) - len(inside))]
     level = (inside or headings)[0].level - len(above)
-    path = tuple(_Heading(0, level + number, text) for number, text in enumerate(above))
+    path = tuple(Heading(level + number, text, 0) for number, text in enumerate(above))
     path = reduce(_below, (each for each in headings if each.start <= best), path)
     return best, tuple(each.text for each in path)
 
 
-def _headings(text: str) -> list[_Heading]:
+def _headings(text: str) -> list[Heading]:
     """Return the headings in a text, without comments in code that look the same."""
     code = [fence.span() for fence in FENCE.finditer(text)] if "#" in text else []
     return [
-        _Heading(found.start(), len(found["marks"]), name)
+        Heading(len(found["marks"]), name, found.start())
         for found in _HEADING.finditer(text)
         if (name := plain_text(found["text"]).strip())
         and not any(begin <= found.start() < end for begin, end in code)
     ]
 
 
-def _days(text: str) -> list[_Heading]:
-    """Return the lines of a log that name a day; they are its headings."""
-    return [_Heading(found.start(), 1, found["day"]) for found in DAY_LINE.finditer(text)]
-
-
-def _below(path: tuple[_Heading, ...], heading: _Heading) -> tuple[_Heading, ...]:
+def _below(path: tuple[Heading, ...], heading: Heading) -> tuple[Heading, ...]:
     """Return the path of a heading that follows one with some path."""
     return (*(each for each in path if each.level < heading.level), heading)
 
 
-def best_line(query: str, text: str, title: _Heading | None = None) -> int | None:
+def best_line(query: str, text: str, title: Heading | None = None) -> int | None:
     """Return the start of the line with most different words of a query, weighed by their length.
 
     The title of the document does not count: it is above every line.

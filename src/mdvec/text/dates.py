@@ -1,5 +1,7 @@
 """Days and months that a query names, and the ways in which texts and names of files write them.
 
+Also the lines of a plain text that are its headings: days, and others.
+
 ``3月15日にやったこと`` asks for the note ``2025-03-15.md``,
 ``decisions of September 2024`` for minutes of that month.
 """
@@ -14,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from mdvec.text.moments import ERAS
+from mdvec.types.document import Heading
 
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
@@ -55,11 +58,24 @@ _WITH_YEAR = (
     rf"|(?:{'|'.join(_SHORT)})[a-z]*\.?[ \t]\d{{1,2}}(?:st|nd|rd|th)?,?[ \t]\d{{4}}"
     rf"|\d{{1,2}}(?:st|nd|rd|th)?\.?[ \t](?:{'|'.join(_SHORT)})[a-z]*\.?,?[ \t]\d{{4}}"
 )
-DAY_LINE = re.compile(
-    rf"^[ \t]*(?P<day>(?:{_WEEKDAY},?[ \t])?(?:{_WITH_YEAR})(?:,?[ \t]*[（(]?{_WEEKDAY}[)）]?)?)[ \t]*$",
+# A line that is nothing but a day, as programs write it above the messages of the day.
+_DAY_LINE = re.compile(
+    rf"^(?P<name>[ \t]*(?:{_WEEKDAY},?[ \t])?(?:{_WITH_YEAR})(?:,?[ \t]*[（(]?{_WEEKDAY}[)）]?)?)[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A line that is nothing but a day, as programs write it above the messages of the day."""
+# A chapter, or an article: 第5条（契約期間）. Its text may follow in the line, and its title stand above it.
+# A line of a table of contents has （第1条―第4条）.
+_UNITS = "編章節款条"
+_SPACES, _COUNT = r"[ \t\u3000]*+", r"[\d〇一二三四五六七八九十百千]{1,9}"
+_IN_BRACKETS = rf"{_SPACES}[（(](?!\d+[）)])[^（）()\n]{{1,40}}[）)]"
+_ARTICLE_LINE = re.compile(
+    rf"^(?P<name>(?:{_IN_BRACKETS}{_SPACES}\n)?{_SPACES}(?!.*[（(]第)"
+    rf"(?:第{_SPACES}{_COUNT}{_SPACES}(?P<unit>(?P<part>[編章節款])|条)(?:の{_COUNT})*|附{_SPACES}則)"
+    rf"(?:(?:{_IN_BRACKETS})?{_SPACES}$|[ \t\u3000]{_SPACES}(?![（(]\d)[^、。.…\n]{{1,20}}$"
+    rf"|(?(part)(?!)|(?:{_IN_BRACKETS})?(?=[ \t\u3000]))))",
+    re.MULTILINE,
+)
+_FEWEST = 2  # a single day is the date of a letter, and a single article is named in prose
 
 
 class Date(Struct, frozen=True):
@@ -167,6 +183,29 @@ class Date(Struct, frozen=True):
                 yield rf"{name}(?:\d{{1,2}}|元)"
             elif self.year > before:
                 yield rf"{name}(?:{self.year - before}{'|元' if self.year == before + 1 else ''})"
+
+
+def plain_headings(text: str, own: str = "") -> list[Heading]:
+    """Return the headings of a plain text, all of one kind: articles or days.
+
+    Args:
+        text: A whole text, in which there must be several; or a passage of one.
+        own: The heading of the passage, which tells the kind.
+    """
+    for kind in sorted((_ARTICLE_LINE, _DAY_LINE), key=lambda each: not each.fullmatch(own)):
+        found = [(each, each.groupdict().get("unit") or "章") for each in kind.finditer(text)]
+        units = sorted({unit for _, unit in found}, key=_UNITS.index)
+        headings = [_plain_heading(line, units.index(unit) + 1) for line, unit in found]
+        if len(found) >= _FEWEST or own in (each.text for each in headings):
+            return headings
+    return []
+
+
+def _plain_heading(line: re.Match[str], level: int) -> Heading:
+    """Return a heading; what stands above the number of an article comes after it."""
+    name = "".join(" ".join(each.split()) for each in reversed(line["name"].split("\n")))
+    is_whole = line.string[line.end() : line.end() + 1] in ("", "\n")
+    return Heading(level, name, line.start(), line.end() if is_whole else line.start())
 
 
 def without_date(query: str) -> str:

@@ -110,6 +110,22 @@ class Block(Struct, frozen=True, gc=False):
     end: int
 
 
+class Heading(Struct, frozen=True, gc=False):
+    """A heading of the document's own (one inside a quotation or a nested list opens no section).
+
+    Attributes:
+        level: 1-6.
+        text: Without markup.
+        start: First character of its line, in the document's body.
+        end: One past its last one, for headings of plain text; if the line goes on with text, its start.
+    """
+
+    level: int
+    text: str
+    start: int
+    end: int = 0
+
+
 class Section(Struct, frozen=True, gc=False):
     """A node of the section tree, in document order.
 

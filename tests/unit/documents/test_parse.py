@@ -558,6 +558,19 @@ def test_the_days_of_a_log_are_its_headings(days: list[str], headings: list[str]
     assert "".join(covered.split()) == "".join(text.split())
 
 
+def test_the_line_of_an_article_is_a_heading_or_begins_its_text() -> None:
+    """A line that goes on with text is all of it in a paragraph, below its own heading."""
+    text = "前文\n\n第1条（目的）\n　定める。\n\n第2条　甲は、払う。\n２　乙は、受ける。\n"
+    document = parse_document("a.txt", text)
+    assert [each.heading for each in document.sections] == ["", "第1条（目的）", "第2条"]
+    assert [(each.kind, text[each.start : each.end]) for each in document.blocks] == [
+        (BlockKind.PARAGRAPH, "前文"),
+        (BlockKind.HEADING, "第1条（目的）"),
+        (BlockKind.PARAGRAPH, "　定める。"),
+        (BlockKind.PARAGRAPH, "第2条　甲は、払う。\n２　乙は、受ける。"),
+    ]
+
+
 @pytest.mark.parametrize("suffix", [".md", ".markdown", ".mdx", ".MD", ".qmd", ".Rmd", ".mdown"])
 def test_markdown_goes_by_the_suffix(suffix: str) -> None:
     """The suffixes of Markdown are known in any case."""

@@ -119,7 +119,7 @@ def test_lines_are_those_of_the_section_that_is_asked_for(query: str, heading: s
 
 
 def test_plain_text_is_shown_as_it_is() -> None:
-    """Signs of Markdown mean nothing in a program; the day above a log is not repeated."""
+    """Signs of Markdown mean nothing in a program; the heading above is not repeated."""
     code = "# a comment\ndef __init__(self):\n    self.a_b = 1 * 2 * 3\n"
     shown_lines = excerpt_of("init", hit_of(code, path="a.py"), width=40, lines=2)
     assert ["".join(segment.text for segment in line) for line in shown_lines] == [
@@ -130,6 +130,14 @@ def test_plain_text_is_shown_as_it_is() -> None:
     hit = hit_of(log, path="a.log", heading="2024-03-15")
     [line] = excerpt_of("March 15", hit, width=40, lines=2)
     assert "".join(segment.text for segment in line) == "10:15 Anna: late"
+    rules = "第4条（報酬）\n月額とする。\n第5条　翌月に支払う。\n"
+    hit = hit_of(rules, path="a.txt", heading="第4条（報酬）")
+    lines = excerpt_of("月額を翌月に", hit, width=40, lines=3)
+    assert ["".join(segment.text for segment in line) for line in lines] == [
+        "月額とする。",
+        "› 第5条",
+        "第5条　翌月に支払う。",
+    ]
 
 
 def test_matched_words_are_marked() -> None:

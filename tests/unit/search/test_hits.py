@@ -29,9 +29,9 @@ Delete the folder of the index.
 """
 
 
-def chunk(text: str, *headings: str, number: int = 0) -> StoredChunk:
+def chunk(text: str, *headings: str, path: str = "note.md", number: int = 0) -> StoredChunk:
     """Return a chunk with these headings."""
-    facts = {**dict.fromkeys(StoredChunk.__struct_fields__, 0), "id": number}
+    facts = {**dict.fromkeys(StoredChunk.__struct_fields__, 0), "id": number, "path": path}
     return StoredChunk(**{**facts, "text": text, "end": len(text), "heading_path": headings})  # type: ignore[arg-type]
 
 
@@ -74,12 +74,12 @@ HEADING = st.tuples(st.integers(1, 6), st.sampled_from(["alpha", "beta", "gamma"
 
 
 def test_the_heading_of_a_hit_in_a_log_is_the_day_of_its_best_line() -> None:
-    """Lines that are nothing but a day are headings there, and text elsewhere."""
+    """Lines that are nothing but a day are headings there, and text in Markdown."""
     log = "2024/03/15(金)\n10:15\tAnna\tsee you\n\n2024/03/16(土)\n08:50\tBen\trunning late\n"
-    found = _found_at("who was late", chunk(log, "2024/03/15(金)"), log)
+    of_day = chunk(log, "2024/03/15(金)", path="log.txt")
+    found = _found_at("who was late", of_day, log)
     assert found == (log.index("08:50"), ("2024/03/16(土)",))
-    day = _found_at("3月16日", chunk(log, "2024/03/15(金)"), log)[1]
-    assert day == ("2024/03/16(土)",)
+    assert _found_at("3月16日", of_day, log)[1] == ("2024/03/16(土)",)
     assert _found_at("who was late", chunk(log, "Diary"), log)[1] == ("Diary",)
     diary = "## 2024-03-15\n\nRain.\n\n## 2024-03-16\n\nBen was late.\n"
     assert _found_at("who was late", chunk(diary, "2024-03-15"), diary)[1] == ("2024-03-16",)
@@ -96,6 +96,13 @@ def test_the_chunk_of_a_passage_that_was_asked_for() -> None:
     assert _asked_chunk("還付金はいくら", tax[0], tax) is tax[1]
     assert _asked_chunk("還付金はいくら", tax[1], [tax[0], chunk("口座", number=2)]) is tax[0]
     assert _asked_chunk("zeppelin", tax[1], tax) is tax[1]
+
+
+def test_the_heading_of_a_hit_in_articles_is_that_of_its_best_line() -> None:
+    """Also below a chapter, which is not in the passage."""
+    text = "第4条（報酬）\n月額とする。\n第5条　支払は翌月とする。\n"
+    found = _found_at("翌月", chunk(text, "第2章 契約", "第4条（報酬）", path="a.txt"), text)
+    assert found == (text.index("第5条"), ("第2章 契約", "第5条"))
 
 
 @given(st.lists(HEADING, min_size=1, max_size=6), st.lists(st.sampled_from(["one", "beta"]), max_size=3))
