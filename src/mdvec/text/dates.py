@@ -1,6 +1,6 @@
 """Days and months that a query names, and the ways in which texts and names of files write them.
 
-Also the lines of a plain text that are its headings: days, and others.
+Also the lines of a plain text that are its headings: days, articles and first lines of records.
 
 ``3月15日にやったこと`` asks for the note ``2025-03-15.md``,
 ``decisions of September 2024`` for minutes of that month.
@@ -75,7 +75,16 @@ _ARTICLE_LINE = re.compile(
     rf"|(?(part)(?!)|(?:{_IN_BRACKETS})?(?=[ \t\u3000]))))",
     re.MULTILINE,
 )
-_FEWEST = 2  # a single day is the date of a letter, and a single article is named in prose
+# The first line of a record, which has a second one, below a line between two records; no row of a table.
+_RULE = r"^[ \t]*+(?P<sign>[=\-*_~#+])(?P=sign){9,}[ \t]*\n"
+_RECORD_LINE = re.compile(
+    rf"(?:\A|{_RULE})(?P<name>(?![-=*_~#+|>・•]|.*(?:[|\t]|\S[ \u3000]{{2,}}\S))\S[^\n]{{0,199}})"
+    r"(?<![、。，．,.\s])[ \t]*$(?=\n[ \t]*(?![=*_~#+-]{10})\S)",
+    re.MULTILINE,
+)
+# A single day is the date of a letter, and a single article is named in prose. Two lines of signs are needed,
+# and some of many may be decoration.
+_FEWEST, _FEWEST_RECORDS, _SHARE_OF_RECORDS = 2, 3, 0.9
 
 
 class Date(Struct, frozen=True):
@@ -186,17 +195,19 @@ class Date(Struct, frozen=True):
 
 
 def plain_headings(text: str, own: str = "") -> list[Heading]:
-    """Return the headings of a plain text, all of one kind: articles or days.
+    """Return the headings of a plain text, all of one kind: articles, first lines of records, or days.
 
     Args:
         text: A whole text, in which there must be several; or a passage of one.
         own: The heading of the passage, which tells the kind.
     """
-    for kind in sorted((_ARTICLE_LINE, _DAY_LINE), key=lambda each: not each.fullmatch(own)):
+    records = max(_FEWEST_RECORDS, len(re.findall(_RULE, text, re.MULTILINE)) * _SHARE_OF_RECORDS)
+    kinds = (_ARTICLE_LINE, _FEWEST), (_RECORD_LINE, records), (_DAY_LINE, _FEWEST)
+    for kind, fewest in sorted(kinds, key=lambda each: not each[0].fullmatch(own)):
         found = [(each, each.groupdict().get("unit") or "章") for each in kind.finditer(text)]
         units = sorted({unit for _, unit in found}, key=_UNITS.index)
         headings = [_plain_heading(line, units.index(unit) + 1) for line, unit in found]
-        if len(found) >= _FEWEST or own in (each.text for each in headings):
+        if len(found) >= fewest or own in (each.text for each in headings):
             return headings
     return []
 

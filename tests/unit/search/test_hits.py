@@ -98,8 +98,14 @@ def test_the_chunk_of_a_passage_that_was_asked_for() -> None:
     assert _asked_chunk("zeppelin", tax[1], tax) is tax[1]
 
 
-def test_the_heading_of_a_hit_in_articles_is_that_of_its_best_line() -> None:
-    """Also below a chapter, which is not in the passage."""
+def test_the_heading_of_a_hit_in_records_or_articles_is_that_of_its_best_line() -> None:
+    """Also below a chapter that is not in the passage, and in one that begins with the first record."""
+    rule = f"\n{'=' * 10}\n"
+    text = rule.join(
+        ("Walden (Thoreau)\n- page 5\n\nSimplify.", "Emma (Austen)\n- page 9\n\nHandsome, clever.")
+    )
+    for query, name in (("simplify", "Walden (Thoreau)"), ("clever", "Emma (Austen)")):
+        assert _found_at(query, chunk(text, "Walden (Thoreau)", path="a.txt"), text)[1] == (name,)
     text = "第4条（報酬）\n月額とする。\n第5条　支払は翌月とする。\n"
     found = _found_at("翌月", chunk(text, "第2章 契約", "第4条（報酬）", path="a.txt"), text)
     assert found == (text.index("第5条"), ("第2章 契約", "第5条"))

@@ -229,3 +229,37 @@ def test_articles_and_chapters_are_headings(lines: list[str], headings: list[tup
     assert [(each.level, each.text) for each in plain_headings(text)] == headings
     for line, (_, name) in zip(lines[-1:], headings[-1:], strict=False):  # in a passage, one is enough
         assert [each.text for each in plain_headings(f"{line}\n", name)] == [name]
+
+
+CLIPPING = "{} (Author)\n- Your Highlight on page 5\n\nA quote.\n"
+RULE = "=" * 10 + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "headings"),
+    [
+        (RULE.join(map(CLIPPING.format, "ABC")) + RULE, ["A (Author)", "B (Author)", "C (Author)"]),
+        (
+            RULE.join(map(CLIPPING.format, "ABC")).replace("=", "-"),
+            ["A (Author)", "B (Author)", "C (Author)"],
+        ),
+        (RULE.join(map(CLIPPING.format, "AB")), []),
+        (RULE.join(["A long way.\nIt ended,\n"] * 4), []),  # prose
+        (RULE.join(["\nA long way\nto go\n"] * 4), []),
+        (RULE.join(["Title\n", "\nProse\nof it.\n\nTitle\n", "\nProse.\n\nTitle\n", "\nProse\n"]), []),
+        (RULE.join(["Name   Age\n", "Anna   12\nBen    9\n", "Eve    11\nSum    32\n", ""]), []),
+        (RULE.join(["A note\n"] * 4), []),
+        (RULE.join([*map(CLIPPING.format, "ABC"), *["\nText.\n"] * 3]), []),  # most lines are decoration
+        (RULE.join(["- one\n- two\n"] * 4), []),
+    ],
+)
+def test_the_first_lines_of_records_are_headings(text: str, headings: list[str]) -> None:
+    """Short first lines with another one below, between lines of signs; no prose, tables, titles or lists."""
+    assert [each.text for each in plain_headings(text)] == headings
+
+
+def test_the_line_of_signs_above_a_record_belongs_to_its_heading() -> None:
+    """So the heading of a passage that begins in the middle of a record is not its first line."""
+    text = RULE.join(map(CLIPPING.format, "ABC"))
+    second = plain_headings(text)[1]
+    assert text[second.start : second.end] == f"{RULE}B (Author)"
