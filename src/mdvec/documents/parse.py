@@ -79,11 +79,12 @@ _CUE = re.compile(
     # the header of WebVTT, and its blocks of style sheets and notes
     r"(?:\AWEBVTT\b|(?<=\n\n)(?:STYLE|REGION|NOTE)\b)[^\n]*(?:\n(?![^\n]* --> )[^\n]+)*"
     r"|^(?:[^\n]+\n)?[ \t]*(?:\d+:)?\d\d:\d\d[.,]\d{3} --> [^\n]*"
-    # styles, and times of words; the name of a voice is text
-    r"|</?(?:[biuc]|lang|font)\b[^<>\n]*>|<v(?:\.[\w.]+)? |</v>|<[\d:.]+>|\{\\[^{}\n]*\}",
+    # styles, readings, and times of words
+    r"|</?(?:[biuc]|lang|font|ruby|rt)\b[^<>\n]*>|</?v(?:\.[\w.-]+)?>|<[\d:.]+>|\{\\[^{}\n]*\}",
     re.MULTILINE,
 )
 _BLANKED = "\u00a0"  # in the place of a comment inside a line
+_VOICE = re.compile(rf"<v(?:\.[\w.-]+)?[ \t]+([^<>\n{_BLANKED}]+)>")
 # Inline fields of Dataview, on a line of their own or in brackets.
 _FIELD_KEY = r"[^\W\d_][\w /-]{0,60}?(?<=\w)"
 _FIELD = re.compile(
@@ -200,9 +201,12 @@ def _without_code(line: re.Match[str]) -> str:
 def _plain_document(path: str, text: str) -> Document:
     cues = [Comment(found.start(), found[0]) for found in _CUE.finditer(text)] if " --> " in text else []
     text = blank_out(text, cues)
-    if cues and (repeated := [*_repeated_lines(text)]):
+    if cues:
+        voices = [Comment(found.start(), found[0]) for found in _VOICE.finditer(text)]
+        text = _VOICE.sub(lambda found: f"{found[1]}:{_BLANKED}".rjust(len(found[0])), text)
+        repeated = [*_repeated_lines(text)]
         text = blank_out(text, repeated)
-        cues = sorted([*cues, *repeated], key=attrgetter("start"))
+        cues = sorted([*cues, *voices, *repeated], key=attrgetter("start"))
     headings = plain_headings(text)
     return Document(
         path=path,

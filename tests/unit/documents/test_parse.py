@@ -500,12 +500,31 @@ def test_inline_fields_give_tags_and_aliases() -> None:
 
 
 def test_cues_of_a_transcript_are_sentences() -> None:
-    """Numbers, times and styles are hidden, as comments are; the lines stay."""
+    """Numbers, times and styles are hidden, as comments are; the lines stay, with the name of who speaks."""
     first = "1\n00:00:01.000 --> 00:00:04.000 align:start\n<v Mika> the <c.red>quarterly</c></v>\n"
     text = f"WEBVTT\n\n{first}\n00:04,000 --> 00:06,000\n{{\\an8}}<00:05.000>review\n"
     document = parse_document("x.vtt", text)
-    assert document.body.split() == ["Mika>", "the", "quarterly", "review"]
+    assert document.body.split() == ["Mika:", "the", "quarterly", "review"]
     assert document.body.count("\n") == text.count("\n")
+    assert with_comments(document.body, document.comments) == text
+
+
+def test_voices_of_a_transcript_are_names() -> None:
+    """Also with classes, in one line, and above the same words: two people may say the same."""
+    text = (
+        "WEBVTT\n\n1\n00:01.000 --> 00:02.000\n<v Priya Nair>次の監査は…</v>\n\n"
+        "00:02.000 --> 00:03.000\n<v.first.loud 山田 太郎><i>はい</i></v> <v Ken>はい</v>\n\n"
+        "00:03.000 --> 00:04.000\n<v Ken>はい</v>\n\n00:04.000 --> 00:05.000\n<v Ken>はい</v>\n\n"
+        "00:05.000 --> 00:06.000\n<v>5 < 6</v> <v Ken {\\an8}>no\n<v Id>\n00:06.000 --> 00:07.000\n"
+    )
+    document = parse_document("x.vtt", text)
+    said = [" ".join(line.split()) for line in document.body.splitlines() if line.strip()]
+    assert said == [
+        "Priya Nair: 次の監査は…",
+        "山田 太郎: はい Ken: はい",
+        *["Ken: はい"] * 2,
+        "5 < 6 <v Ken >no",
+    ]
     assert with_comments(document.body, document.comments) == text
 
 
