@@ -775,7 +775,7 @@ def test_what_is_no_notebook_says_so(raw: bytes) -> None:
 
 
 def test_org() -> None:
-    """Headings with their tags, code, links and keywords; drawers are left out."""
+    """Headings with their tags, code, links and keywords; an id is left out."""
     raw = b"""#+TITLE: Harbour plan
 #+FILETAGS: :sea:work:
 #+STARTUP: overview
@@ -815,6 +815,54 @@ hidden, too
 * no heading
 ```
 Calm.
+"""
+    )
+
+
+def test_properties_and_tables_of_org() -> None:
+    """Properties of the file are metadata, those of a heading lines; a rule is that of a table."""
+    raw = b""":PROPERTIES:
+:ID: 1234
+:ROAM_REFS: https://a.example
+:END:
+#+TITLE: Life
+* TODO Renew
+  DEADLINE: <2025-06-30 Mon>
+  :PROPERTIES:
+  :ID: 1f2e
+  :INSURER: Allianz <b>
+  :END:
+  :LOGBOOK:
+  - State "DONE"
+  :END:
+  CLOCK: [2025-06-30 Mon 10:00]
+  Policy.
+  |------+-------|
+  | part | price |
+  |------+-------|
+  | pads | 9.90  |
+  |------+-------|
+  | sum  | 9.90  |
+:PROPERTIES:
+:OPEN: yes
+"""
+    assert (
+        convert_org(raw)
+        == """---
+ROAM_REFS: "https://a.example"
+title: "Life"
+---
+
+# TODO Renew
+  DEADLINE: <2025-06-30 Mon>
+INSURER: Allianz \\<b>\u0020\u0020
+  Policy.
+  | part | price |
+  |------|-------|
+  | pads | 9.90  |
+  | sum  | 9.90  |
+:PROPERTIES:
+:OPEN: yes
 """
     )
 

@@ -27,11 +27,11 @@ _ORG_SETTING = re.compile(  # or a comment
     r"[ \t]*#(?:[ \t]|$)|[ \t]*#\+(?:startup|options|property|setupfile|(?:seq_)?todo|(?:latex|html)\w*):",
     re.IGNORECASE,
 )
-_ORG_DRAWER = re.compile(
-    r"^[ \t]*:(?:PROPERTIES|LOGBOOK):[ \t]*\n"
-    r"(?:(?!\*|[ \t]*:(?:END|PROPERTIES|LOGBOOK):).*\n)*+[ \t]*:END:[ \t]*\n?",
-    re.MULTILINE | re.IGNORECASE,
-)
+_ORG_DRAWER = r":[ \t]*\n((?:(?!\*|[ \t]*:(?:END|PROPERTIES|LOGBOOK):).*\n)*+)[ \t]*:END:[ \t]*\n?"
+_ORG_PROPERTIES = re.compile(rf"^[ \t]*:PROPERTIES{_ORG_DRAWER}", re.MULTILINE | re.IGNORECASE)
+_ORG_LOG = re.compile(rf"^[ \t]*(?::LOGBOOK{_ORG_DRAWER}|(?:CLOCK|:ID):.*\n?)", re.MULTILINE | re.IGNORECASE)
+_ORG_PROPERTY = re.compile(r"^[ \t]*:(\w[\w+-]*):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
+_ORG_RULE = re.compile(r"[ \t]*\|-[-+]*\|?[ \t]*")
 _ORG_LINK = re.compile(r"\[\[(?:file:)?([^\]\[]+)\](?:\[([^\]\[]+)\])?\]")
 _ORG_PLACE = re.compile(r"(?<=\.org)::.*")
 
@@ -56,17 +56,23 @@ _ADOC_LINK = re.compile(r"(?:link:|xref:)?((?:https?://|(?<=link:)|(?<=xref:))[^
 
 
 def convert_org(raw: bytes) -> str:
-    """Return the Markdown of an Org file."""
-    text = _ORG_DRAWER.sub("", text_of(raw))
-    values: dict[str, object] = {}
-    lines = list(_org_lines(text.split("\n"), values))
+    """Return the Markdown of an Org file; the properties of a heading are lines."""
+    top, star, below = f"\n{_ORG_LOG.sub('', text_of(raw))}".partition("\n*")
+    values: dict[str, object] = dict(_ORG_PROPERTY.findall("".join(_ORG_PROPERTIES.findall(top))))
+    below = _ORG_PROPERTIES.sub(lambda drawer: _ORG_PROPERTY.sub(r"\1: \2  ", drawer[1]), below)
+    lines = list(_org_lines(f"{_ORG_PROPERTIES.sub('', top)}{star}{below}"[1:].split("\n"), values))
     return frontmatter(values) + "\n".join(lines)
 
 
 def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
     rest = iter(lines)
+    rows = 0  # of a table; the line below the first one is its rule, in Markdown the only one
     for line in rest:
-        if (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
+        rows = rows + 1 if line.lstrip().startswith("|") else 0
+        if rows and _ORG_RULE.fullmatch(line):
+            yield from [line.replace("+", "|")] * (rows == len("||"))
+            rows -= rows == 1
+        elif (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
             text = _until(_ORG_END.fullmatch, rest)
             yield _comment(text) if "_comment" in line.lower() else fenced(text, begun[1] or "")
         elif keyword := _ORG_KEYWORD.fullmatch(line):
