@@ -12,7 +12,7 @@ from msgspec import Struct
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
 from mdvec.text.dates import plain_headings
-from mdvec.text.links import is_plain_text
+from mdvec.text.links import is_markdown
 from mdvec.types.hit import SearchHit
 
 # The best start is searched in the one part of this many characters that has most words of the query:
@@ -115,7 +115,9 @@ def excerpt_of(query: str, hit: SearchHit, *, width: int, lines: int) -> list[li
     """
     from mdvec.text.matches import beyond_name, match_spans
 
-    name, heading, is_plain = f"{hit.title} {hit.path}", hit.heading, is_plain_text(hit.path)
+    file = hit.path.rpartition("/")[2]
+    is_plain = "." in file and not is_markdown(file) and not file.endswith(".canvas")
+    name, heading = f"{hit.title} {hit.path}", hit.heading
     asked = beyond_name(query, name)
     marked = _below_shown(hit.chunk_text, heading, is_plain=is_plain)
     if _holds_all(asked, heading, marked):
@@ -169,12 +171,11 @@ def _holds_all(query: str, heading: str, text: str) -> bool:
 
 def _below_shown(text: str, heading: str, *, is_plain: bool) -> str:
     """Return a text from a heading on, with each further heading as a line such as ``› Installation``."""
-    if is_plain:
-        lines = plain_headings(text, heading)
-        if not lines:  # where "#" may begin a comment
-            return text
-        for each in reversed(lines):
-            text = f"{text[: each.start]}# {each.text}\n{text[each.end :]}"
+    lines = plain_headings(text, heading) if is_plain else []
+    if is_plain and not lines:  # where "#" may begin a comment
+        return text
+    for each in reversed(lines):
+        text = f"{text[: each.start]}# {each.text}\n{text[each.end :]}"
     found = [each for each in _FENCE_OR_HEADING.finditer(text) if each[1] is not None]
     at_start = (each for each in found[:1] if not text[: each.start()].strip())
     shown = next((each for each in found if _name(each) == heading), None) or next(at_start, None)

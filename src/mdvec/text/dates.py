@@ -82,8 +82,8 @@ _RECORD_LINE = re.compile(
     r"(?<![、。，．,.\s])[ \t]*$(?=\n[ \t]*(?![=*_~#+-]{10})\S)",
     re.MULTILINE,
 )
-# A single day is the date of a letter, and a single article is named in prose. Two lines of signs are needed,
-# and some of many may be decoration.
+# A single day is the date of a letter, and a single article is named in prose. Between records are two lines
+# of signs or more, of which some may be decoration.
 _FEWEST, _FEWEST_RECORDS, _SHARE_OF_RECORDS = 2, 3, 0.9
 
 
@@ -199,7 +199,7 @@ def plain_headings(text: str, own: str = "") -> list[Heading]:
 
     Args:
         text: A whole text, in which there must be several; or a passage of one.
-        own: The heading of the passage, which tells the kind.
+        own: The heading of the passage, which is one of them; empty for a whole text.
     """
     records = max(_FEWEST_RECORDS, len(re.findall(_RULE, text, re.MULTILINE)) * _SHARE_OF_RECORDS)
     kinds = (_ARTICLE_LINE, _FEWEST), (_RECORD_LINE, records), (_DAY_LINE, _FEWEST)
@@ -207,7 +207,7 @@ def plain_headings(text: str, own: str = "") -> list[Heading]:
         found = [(each, each.groupdict().get("unit") or "章") for each in kind.finditer(text)]
         units = sorted({unit for _, unit in found}, key=_UNITS.index)
         headings = [_plain_heading(line, units.index(unit) + 1) for line, unit in found]
-        if len(found) >= fewest or own in (each.text for each in headings):
+        if own in (each.text for each in headings) if own else len(found) >= fewest:
             return headings
     return []
 

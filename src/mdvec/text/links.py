@@ -80,12 +80,6 @@ def is_markdown(path: str) -> bool:
     return path.lower().endswith(MARKDOWN_SUFFIXES) or bool(converter_of(path))
 
 
-def is_plain_text(path: str) -> bool:
-    """Return True if a file is plain text by its name, with paragraphs and no markup."""
-    file = path.rpartition("/")[2]
-    return "." in file and not is_markdown(file) and not file.endswith(".canvas")
-
-
 def converter_of(path: str) -> str:
     """Return the name of the converter that makes Markdown of a file; empty if it is read as it is."""
     return CONVERTERS.get(path[path.rfind(".") :].lower(), "")
