@@ -79,7 +79,7 @@ _ARTICLE_LINE = re.compile(
 _RULE = r"^[ \t]*+(?P<sign>[=\-*_~#+])(?P=sign){9,}[ \t]*\n"
 _RECORD_LINE = re.compile(
     rf"(?:\A|{_RULE})(?P<name>(?![-=*_~#+|>・•]|.*(?:[|\t]|\S[ \u3000]{{2,}}\S))\S[^\n]{{0,199}})"
-    r"(?<![、。，．,.\s])[ \t]*$(?=\n[ \t]*(?![=*_~#+-]{10})\S)",
+    r"(?<![、。，．,.\s])[ \t]*$(?=\n[ \t]*(?![=*_~#+-]{3})\S)",
     re.MULTILINE,
 )
 # A single day is the date of a letter, and a single article is named in prose. Between records are two lines

@@ -249,6 +249,7 @@ RULE = "=" * 10 + "\n"
         (RULE.join(["Title\n", "\nProse\nof it.\n\nTitle\n", "\nProse.\n\nTitle\n", "\nProse\n"]), []),
         (RULE.join(["Name   Age\n", "Anna   12\nBen    9\n", "Eve    11\nSum    32\n", ""]), []),
         (RULE.join(["A note\n"] * 4), []),
+        (RULE.join(["A note\n------\nText\n"] * 4), []),
         (RULE.join([*map(CLIPPING.format, "ABC"), *["\nText.\n"] * 3]), []),  # most lines are decoration
         (RULE.join(["- one\n- two\n"] * 4), []),
     ],
