@@ -29,10 +29,10 @@ from mdvec.documents.markdown import (
 )
 from mdvec.documents.properties import dated_name, property_links, updated_ns
 from mdvec.documents.tags import distinct_tags, field_tags, frontmatter_aliases, frontmatter_tags
-from mdvec.text.dates import plain_headings
 from mdvec.text.folding import fold_name
 from mdvec.text.links import CONVERTERS, MARKDOWN_SUFFIXES, without_codes
 from mdvec.text.moments import scalars, unread_dates
+from mdvec.text.plain_headings import plain_headings
 from mdvec.types.document import Block, BlockKind, Comment, Document, Heading, TitleSource
 
 _CANVAS_SUFFIX = ".canvas"  # of JSON Canvas, as Obsidian writes it
@@ -103,7 +103,7 @@ def parse_document(path: str, text: str, *, versions: bool = False) -> Document:
 
     Files are Markdown by the ends of their names, such as ``.md``, or converted to it. All others are plain
     text: paragraphs, and the file's name for a title; see
-    :func:`~mdvec.text.dates.plain_headings` for headings in them.
+    :func:`~mdvec.text.plain_headings.plain_headings` for headings in them.
 
     Args:
         path: Relative to the source's root, with ``/``.

@@ -25,8 +25,8 @@ from mdvec.evaluation.report import (
     failures,
     main_system,
 )
+from mdvec.templates import Templates, html_templates
 from mdvec.text.scripts import HAN, HIRAGANA, KATAKANA
-from mdvec.text.templates import Templates, html_templates
 from mdvec.types.hit import Confidence
 
 MAX_FAILURES = 20

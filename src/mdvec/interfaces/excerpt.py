@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from mdvec.interfaces.printing import Span, line_end, printable, without_gaps, wrap
 from mdvec.text.cells import cell_width, char_width
-from mdvec.text.dates import plain_headings
 from mdvec.text.links import is_markdown
+from mdvec.text.plain_headings import plain_headings
 from mdvec.types.hit import SearchHit
 
 # The best start is searched in the one part of this many characters that has most words of the query:

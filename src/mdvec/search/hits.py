@@ -21,12 +21,12 @@ from mdvec.search.query_vectors import SearchedCollection
 from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
-from mdvec.text.dates import plain_headings
 from mdvec.text.folding import normalise
 from mdvec.text.links import MARKDOWN_SUFFIXES
 from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
+from mdvec.text.plain_headings import plain_headings
 from mdvec.text.properties import property_lines
 from mdvec.text.prose import FENCE
 from mdvec.text.terms import word_terms
@@ -107,8 +107,6 @@ def show_hits(query: SearchQuery, passages: Sequence[ScoredPassage], view: View)
 
 def _asked_chunk(query: str, best: StoredChunk, own: Sequence[StoredChunk]) -> StoredChunk:
     """Return the chunk of a passage with most of the query's words; the best one if it has as many."""
-    if len(own) == 1:
-        return best
     # In one text, so that a translation counts nowhere if the word itself is in another chunk.
     text = "\n".join(each.text for each in own)
     starts = [*accumulate((len(each.text) + 1 for each in own), initial=0)]

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 from msgspec import Struct
 
 from mdvec.interfaces.site.addresses import TAGS, SiteAddresses, address
+from mdvec.templates import Templates, html_templates
 from mdvec.text.links import converter_of, names_other_file
-from mdvec.text.templates import Templates, html_templates
 from mdvec.types.page import Page, PageEntry
 
 WORDS = {

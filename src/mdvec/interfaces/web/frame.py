@@ -34,7 +34,7 @@ from mdvec.interfaces.web.strings import (
     shown_hint,
     words_of,
 )
-from mdvec.text.templates import html_templates
+from mdvec.templates import html_templates
 from mdvec.types.page import Marked, Page
 from mdvec.workspace import BackgroundImport, Workspace
 
