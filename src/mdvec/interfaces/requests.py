@@ -35,7 +35,7 @@ MAX_HITS = 100
 _MAX_SHOWN_CHARS = 40
 _CONDITION = re.compile(r"\s*([^=!<>]+?)\s*(!=|<=|>=|=|<|>)\s*(.*?)\s*", re.DOTALL)
 _QUOTES = "\"'"
-_LINES = re.compile(r"(\d{0,18})([:-]?)(\d{0,18})")  # Python reads no number of thousands of digits
+_LINES = re.compile(r"L?(\d{0,18})(?:([:-])L?(\d{0,18}))?")  # Python reads no number of thousands of digits
 Depth = Annotated[int, Meta(ge=0, le=3)]
 Limit = Annotated[int, Meta(ge=1, le=1000)]
 _Positive = Annotated[int, Meta(ge=1)]
@@ -197,7 +197,7 @@ def parse_condition(text: str) -> PropertyCondition:
 
 
 def parse_lines(text: str) -> Lines:
-    """Parse a range of lines: ``10:20`` or ``10-20``, ``10:``, ``:20`` or the single line ``10``.
+    """Parse a range of lines: ``10:20``, ``10-20`` or ``L10-L20``, ``10:``, ``:20``, or the one line ``10``.
 
     Raises:
         UsageError: If it is no range, starts before line 1, or ends before it starts.

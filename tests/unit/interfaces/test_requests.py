@@ -19,10 +19,11 @@ def test_a_range_is_read_back(first: int, length: int) -> None:
     assert parse_lines(f"{first}:{last}") == (first, last)
     assert parse_lines(f"{first}:") == (first, None)
     assert parse_lines(f":{last}") == (None, last)
-    assert parse_lines(f"{first}") == (first, first)
+    assert parse_lines(f"{first}") == parse_lines(f"L{first}") == (first, first)
+    assert parse_lines(f"L{first}-L{last}") == parse_lines(f"{first}-{last}") == (first, last)
 
 
-@pytest.mark.parametrize("text", ["", ":", "a:b", "5:2", "0:3", ":0", "-1:2", "1:2:3"])
+@pytest.mark.parametrize("text", ["", ":", "a:b", "5:2", "0:3", ":0", "-1:2", "1:2:3", "L", "L-L", "1L2"])
 def test_what_is_no_range_is_refused(text: str) -> None:
     """Anything else is a usage error."""
     with pytest.raises(UsageError):

@@ -189,7 +189,7 @@ class GithubSource(Source):
     def _is_archive_worth(self, files: int, listed: _State) -> bool:
         if files <= _FEW_FILES:
             return False
-        has_token = bool(os.environ.get(self._settings.token_env))
+        has_token = bool(os.environ.get(self._settings.token_env, "").strip())
         return not has_token or sum(item.size or 0 for item in listed.items) <= files * _MAX_BYTES_A_FILE
 
     def _is_entered(self, folder: str) -> bool:
