@@ -12,7 +12,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 MAX_LINES = 500
 # Of all modules; what the source is worth is in docs/decisions/size.md.
-MAX_CODE_LINES = 41_540
+MAX_CODE_LINES = 41_545
 MIN_MEDIAN_LINES = 130
 MAX_MODULES = 25
 # All doors call it, so its modules are listed in its docstring; in folders below it they would be hidden.

@@ -37,7 +37,7 @@ _FORMS = tuple(
         rf"{_ERA}\s*年\s*(?P<month>\d{{1,2}})\s*月(?:\s*{_DAY}\s*日)?",
         rf"{_ERA}[-.](?P<month>\d{{1,2}})[-.]{_DAY}(?=\s*(?:[^\x00-\x7f]|\Z))",  # R4.2.1 is also a version
         rf"(?<!\d){_YEAR}[-/](?P<month>\d{{1,2}})(?:[-/]{_DAY})?(?![\d.])",
-        rf"(?<![\d.]){_YEAR}\.(?P<month>\d{{1,2}})\.{_DAY}(?![\d.])",
+        rf"(?<![\d.]){_YEAR}\. ?(?P<month>\d{{1,2}})\. ?{_DAY}(?![\d.])",
         rf"(?:(?<!\d){_YEAR}\s*年\s*)?(?<!\d)(?P<month>\d{{1,2}})\s*月\s*{_DAY}\s*日",
         rf"(?<!\d){_YEAR}\s*年\s*(?P<month>\d{{1,2}})\s*月",
         rf"(?<![\d/.]){_MONTH_DAY}(?=\s*[（(の])",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from mdvec.text.dates import find_date
 from mdvec.text.folding import fold_characters
 
 MAX_PROPERTIES = 200
@@ -24,9 +25,9 @@ _WIKILINK = re.compile(r"!?\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}")
 _YEAR = re.compile(r"[0-9]{4}")
 _NUMBER = re.compile(r"[-+]?\.?[0-9]")
-# What people write in and around a number, and a day that is not written as 2026-05-31.
+# What people write in and around a number, and the time behind a day.
 _AROUND_DIGITS = re.compile(r"^[¥$€£] ?|(?<=\d) ?[%円]$|(?<=\d),(?=(?:\d{3},)*\d{3}(?:\D|\Z))")
-_DAY = re.compile(r"(\d{4})[/.年] ?(\d{1,2})[/.月] ?(\d{1,2})日?")
+_TIME = re.compile(r"(?:,? \d{1,2}:\d{2}.{0,9})?")
 _WORD = re.compile(r"[^\W_]")
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 
@@ -48,11 +49,14 @@ class Property(NamedTuple):
 def fold_property(text: str) -> str:
     """Return the form in which keys and values are compared.
 
-    Width and case are folded, a link is its target, and a day is written as in ISO 8601.
+    Width and case are folded, a link is its target, and a day is written as in ISO 8601; its time may follow.
     """
     folded = " ".join(fold_characters(_WIKILINK.sub(r"\1", text)).split())[:MAX_VALUE_CHARS]
-    day = _DAY.fullmatch(folded)
-    return "{}-{:0>2}-{:0>2}".format(*day.groups()) if day else folded
+    found = find_date(folded) if any(map(str.isdecimal, folded)) else None
+    if found is None or found[1].start() or found[0].other or not (found[0].year and found[0].day):
+        return folded
+    date, rest = found[0], folded[found[1].end() :]
+    return f"{date.year}-{date.month:02}-{date.day:02}{rest}" if _TIME.fullmatch(rest) else folded
 
 
 def flat_properties(frontmatter: Mapping[str, object]) -> list[Property]:

@@ -48,12 +48,24 @@ def test_a_number_is_read_as_people_write_it(text: str, number: float | None) ->
 
 
 @pytest.mark.parametrize(
-    "text", ["2024/1/5", "2024年1月5日", "２０２４年０１月０５日", "2024.01.5", "2024-01-05"]
+    "text",
+    [
+        *("2024/1/5", "2024年1月5日", "２０２４年０１月０５日", "2024.01.5", "2024. 1. 5", "2024-01-05"),
+        *("January 5, 2024", "5 Jan 2024", "Jan. 5th, 2024", "令和6年1月5日"),
+    ],
 )
 def test_a_day_has_one_form(text: str) -> None:
-    """So that days can be compared, whichever way they are written."""
+    """So that days can be compared, whichever way they are written, also with a time."""
     assert fold_property(text) == "2024-01-05"
+    assert fold_property(f"{text} 9:14 AM") == "2024-01-05 9:14 am"
     assert fold_property(f"{text} or so") != "2024-01-05"
+    assert not fold_property(f"on {text}").startswith("2024-01-05")
+
+
+@pytest.mark.parametrize("text", ["5/4/2024", "March 2024", "3/4", "v2024.1.5", "1500"])
+def test_what_may_be_another_day_or_none_is_left(text: str) -> None:
+    """Which number is the month depends on the country."""
+    assert fold_property(text) == text.casefold()
 
 
 def test_a_long_value_is_cut() -> None:
