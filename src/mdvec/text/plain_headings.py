@@ -65,7 +65,7 @@ def plain_headings(text: str, own: str = "") -> list[Heading]:
 
 
 def _plain_heading(line: re.Match[str], level: int) -> Heading:
-    """Return a heading; what stands above the number of an article comes after it."""
+    """Return a heading; a title above the number of an article comes after it."""
     name = "".join(" ".join(each.split()) for each in reversed(line["name"].split("\n")))
     is_whole = line.string[line.end() : line.end() + 1] in ("", "\n")
     return Heading(level, name, line.start(), line.end() if is_whole else line.start())

@@ -66,12 +66,11 @@ def convert_org(raw: bytes) -> str:
 
 def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]:
     rest = iter(lines)
-    rows = 0  # of a table; the line below the first one is its rule, in Markdown the only one
+    above = 0  # lines of the table above; Markdown has one rule, below the first
     for line in rest:
-        rows = rows + 1 if line.lstrip().startswith("|") else 0
-        if rows and _ORG_RULE.fullmatch(line):
-            yield from [line.replace("+", "|")] * (rows == len("||"))
-            rows -= rows == 1
+        if is_rule := _ORG_RULE.fullmatch(line) is not None:
+            if above == 1:
+                yield line.replace("+", "|")
         elif (begun := _ORG_BEGIN.fullmatch(line)) and "quote" not in line.lower():
             text = _until(_ORG_END.fullmatch, rest)
             yield _comment(text) if "_comment" in line.lower() else fenced(text, begun[1] or "")
@@ -84,6 +83,7 @@ def _org_lines(lines: Sequence[str], values: dict[str, object]) -> Iterator[str]
             yield f"{'#' * min(len(heading[1]), _MAX_LEVEL)} {_linked(_ORG_LINK, heading[2])}{''.join(tags)}"
         elif not (_ORG_SETTING.match(line) or _ORG_BEGIN.fullmatch(line) or _ORG_END.fullmatch(line)):
             yield _linked(_ORG_LINK, line)
+        above = above + 1 if line.lstrip().startswith("|") and (above or not is_rule) else 0
 
 
 def convert_rst(raw: bytes) -> str:
