@@ -37,7 +37,7 @@ class Way(Struct):
 
 
 # Today's numbers. What raises one, and the goals, are in docs/decisions/size.md.
-SEARCH = Way(modules=56, functions=305, depth=14)
+SEARCH = Way(modules=57, functions=306, depth=14)
 IMPORT = Way(modules=70, functions=360, depth=17)
 
 

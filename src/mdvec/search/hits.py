@@ -22,7 +22,7 @@ from mdvec.stores.interface import View
 from mdvec.stores.records import StoredChunk, StoredDocument
 from mdvec.text.boilerplate import without_boilerplate
 from mdvec.text.folding import normalise
-from mdvec.text.links import MARKDOWN_SUFFIXES
+from mdvec.text.links import is_markdown
 from mdvec.text.matches import beyond_name, match_spans, matched_words
 from mdvec.text.moments import CREATED_KEYS, first_moment
 from mdvec.text.plain import plain_text
@@ -128,7 +128,7 @@ def _found_at(query: str, chunk: StoredChunk, shown: str) -> tuple[int, tuple[st
     A chunk may hold several small sections; its own headings are those of one of them, or of their parent.
     """
     own = chunk.heading_path
-    is_plain = own and not chunk.path.lower().endswith(MARKDOWN_SUFFIXES)
+    is_plain = own and not is_markdown(chunk.path)
     headings = (is_plain and plain_headings(shown, own[-1])) or _headings(shown)
     best = best_line(query, shown, title=next((each for each in headings if each.text == chunk.title), None))
     if best is None or not headings or best < headings[0].start:
